@@ -1,0 +1,319 @@
+#include "hsca/text/relational.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "hsca/portable_math.hpp"
+
+namespace hsca {
+
+namespace {
+
+constexpr std::size_t kSmallTable = 1024;       // slots: a text of a few kilobytes
+constexpr std::size_t kManyWords = 4096;        // words kept before those of judged sentences are forgotten
+
+// base^(2g - 1) for the gap g.
+double odd_power(double base, std::uint32_t gap) noexcept {
+    double result = base;
+    double square = base * base;
+    for (std::uint32_t n = gap - 1; n; n >>= 1) {
+        if (n & 1) result *= square;
+        square *= square;
+    }
+    return result;
+}
+
+std::uint32_t count_characters(const WordKey& key) noexcept {
+    // Bytes that are neither padding nor UTF-8 continuation; keys of long words count as long, which is all that is asked.
+    std::uint32_t n = 0;
+    for (const std::uint64_t half : {key.low, key.high}) {
+        for (unsigned i = 0; i < 64; i += 8) {
+            const auto byte = static_cast<unsigned>(half >> i & 0xFF);
+            n += byte != 0 && (byte & 0xC0) != 0x80;
+        }
+    }
+    return key.high >> 56 == 0xFF ? 16 : n;
+}
+
+}  // namespace
+
+std::size_t RelationalDetail::stem_of(const WordKey& key) {
+    const auto [entry, is_new] = numbers_.try_emplace({key.low, key.high}, stem_scores.size());
+    if (is_new) stem_scores.push_back(0.0);
+    return entry->second;
+}
+
+void RelationalLayer::begin(RelationalDetail* detail) {
+    detail_ = detail;
+    n_content_ = n_listed_ = word_number_ = 0;
+    after_function_word_ = false;
+    if (table_.size() != kSmallTable) table_.assign(kSmallTable, Slot{});
+    ++text_stamp_;
+    states_.clear();
+    tokens_.clear();
+    pending_.clear();
+    score_sum_ = 0.0;
+    n_live_ = n_judged_ = 0;
+    where_.clear();
+    distinct_scores_.clear();
+    if (detail_) *detail_ = {};
+}
+
+void RelationalLayer::grow_table() {
+    std::vector<Slot> larger(table_.size() * 2);
+    const std::size_t mask = larger.size() - 1;
+    for (std::uint32_t id = 0; id < states_.size(); ++id) {
+        std::size_t slot = hash_key(states_[id].key) & mask;
+        while (larger[slot].stamp == text_stamp_) slot = (slot + 1) & mask;
+        larger[slot] = {states_[id].key, text_stamp_, id};
+    }
+    table_ = std::move(larger);
+}
+
+std::uint32_t RelationalLayer::id_of(const ContentWord& word) {
+    const WordKey key = stem(word.key, word.length);
+    const std::size_t mask = table_.size() - 1;
+    std::size_t slot = hash_key(key) & mask;
+    for (; table_[slot].stamp == text_stamp_; slot = (slot + 1) & mask) {
+        if (table_[slot].key == key) return table_[slot].id;
+    }
+    const auto id = static_cast<std::uint32_t>(states_.size());
+    table_[slot] = {key, text_stamp_, id};
+    WordState& state = states_.emplace_back();
+    state.key = key;
+    state.is_unspaced = word.is_unspaced;
+    if (states_.size() * 2 > table_.size()) grow_table();
+    return id;
+}
+
+void RelationalLayer::end_of_sentence() {
+    const std::size_t token_begin = tokens_.size();
+    std::uint64_t bag[2] = {0, 0};  // sums over the set of words: the order of the words does not matter
+    std::uint32_t n_unspaced = 0;
+    ++sentence_stamp_;
+    for (std::size_t i = 0; i < n_content_; ++i) {
+        const ContentWord& word = words_[i];
+        const std::uint32_t id = id_of(word);
+        tokens_.push_back({id, word.is_carried});
+        n_unspaced += word.is_unspaced;
+        WordState& state = states_[id];
+        if (state.bag_stamp != sentence_stamp_) {
+            state.bag_stamp = sentence_stamp_;
+            const std::uint64_t hash = hash_key(state.key);
+            bag[0] += mix(hash);
+            bag[1] += mix(hash ^ 0xA5A5A5A5A5A5A5A5ull);
+        }
+        if (detail_) {
+            detail_->token_words.push_back(word.number);
+            detail_->token_sentences.push_back(static_cast<std::int64_t>(where_.size()));
+            detail_->token_stems.push_back(static_cast<std::int64_t>(detail_->stem_of(state.key)));
+        }
+    }
+    const bool has_content = n_content_ > 0;
+    const std::uint32_t n_listed = n_listed_;
+    n_content_ = n_listed_ = 0;
+    after_function_word_ = false;
+    if (!has_content) {
+        if (detail_) where_.push_back(kNowhere);
+        return;
+    }
+    ++n_live_;
+    const auto same = std::find_if(pending_.begin(), pending_.end(),
+                                   [&](const Sentence& s) { return s.bag[0] == bag[0] && s.bag[1] == bag[1]; });
+    if (detail_) where_.push_back(n_judged_ + static_cast<std::size_t>(same - pending_.begin()));
+    if (same != pending_.end()) {
+        ++same->multiplicity;
+        tokens_.resize(token_begin);
+        return;
+    }
+    pending_.push_back({tokens_.size(), n_listed, n_unspaced, 1, {bag[0], bag[1]}});
+    if (pending_.size() == kBlock + kBlock / 2) judge(kBlock);
+}
+
+RelationalLayer::Result RelationalLayer::finish() {
+    const bool is_short = n_judged_ + pending_.size() < 3;
+    double score = 0.0;
+    if (is_short) {
+        score = n_live_ ? config_.short_score : 0.0;
+        distinct_scores_.assign(pending_.size(), config_.short_score);
+    } else {
+        judge(pending_.size());
+        score = score_sum_ / static_cast<double>(n_live_);
+    }
+    if (detail_) {
+        for (const std::size_t distinct : where_) {
+            detail_->sentence_scores.push_back(distinct == kNowhere ? 0.0 : distinct_scores_[distinct]);
+        }
+    }
+    return {score, is_short};
+}
+
+// Where the list does not know the language: the shortest words, and short ones that come back in many sentences.
+void RelationalLayer::mark_profile(std::size_t n_sentences) {
+    ++block_stamp_;
+    std::size_t t = 0;
+    for (std::uint32_t i = 0; i < n_sentences; ++i) {
+        for (; t < pending_[i].token_end; ++t) {
+            WordState& state = states_[tokens_[t].id];
+            if (state.block_stamp != block_stamp_) {
+                state.block_stamp = block_stamp_;
+                state.returns = 0;
+                state.n_characters = count_characters(state.key);
+            } else if (state.last_sentence != i) {
+                ++state.returns;
+            }
+            state.last_sentence = i;
+        }
+    }
+    const double often = std::max(3.0, 0.15 * static_cast<double>(n_sentences));
+    for (std::size_t k = 0; k < t; ++k) {
+        WordState& state = states_[tokens_[k].id];
+        state.is_profile = !state.is_unspaced && (state.n_characters <= 3 ||
+                                                  (state.n_characters <= 5 && state.returns + 1.0 >= often));
+    }
+}
+
+BlockFactors RelationalLayer::measure(std::size_t n_sentences, bool is_unspaced) {
+    ++block_stamp_;
+    returns_.clear();
+    std::int64_t n_tokens = 0, n_carried = 0;
+    std::size_t t = 0;
+    for (std::uint32_t i = 0; i < n_sentences; ++i) {
+        bool after_profile = false;
+        for (; t < pending_[i].token_end; ++t) {
+            WordState& state = states_[tokens_[t].id];
+            if (state.is_profile) {
+                after_profile = true;
+                continue;
+            }
+            ++n_tokens;
+            n_carried += tokens_[t].is_carried || after_profile;
+            after_profile = false;
+            if (state.block_stamp != block_stamp_) {
+                state.block_stamp = block_stamp_;
+                state.returns = 0;
+                state.tie = 0.0;
+            } else if (state.last_sentence != i) {
+                ++state.returns;
+                returns_.push_back({tokens_[t].id, i - state.last_sentence});
+            }
+            state.last_sentence = i;
+        }
+    }
+
+    // exp(-rate / 2) for every number of returns; the clustering sum is the logarithm of one product, rescaled in time.
+    const double n = static_cast<double>(n_sentences);
+    const double least = portable_exp(-config_.min_rate / 2.0);
+    const double step = portable_exp(-0.5 / (n - 1.0));
+    rate_roots_.resize(n_sentences);
+    double root = 1.0;
+    for (std::size_t k = 0; k < n_sentences; ++k, root *= step) {
+        rate_roots_[k] = static_cast<double>(k) / (n - 1.0) < config_.min_rate ? least : root;
+    }
+    double breadth = 0.0, product = 1.0;
+    int exponent = 0;
+    for (const Return& r : returns_) {
+        WordState& state = states_[r.id];
+        product *= 1.0 - odd_power(rate_roots_[state.returns], r.gap);
+        if (product < 1e-200) {
+            int shift;
+            product = std::frexp(product, &shift);
+            exponent += shift;
+        }
+        if (state.tie == 0.0 && state.returns < n_sentences - 1) {  // first return of the word
+            const double k = state.returns;
+            const double spread = 1.0 - k / (n - 1.0);
+            breadth += spread / k;
+            state.tie = spread / std::sqrt(k);
+        }
+    }
+    constexpr double kLn2 = 0.693147180559945309417;
+    const double evidence = -(portable_log(product) + exponent * kLn2) - static_cast<double>(returns_.size());
+
+    BlockFactors f{static_cast<std::int64_t>(n_sentences), n_tokens, 0.0, 0.0, config_.neutral_carriage, 0.0};
+    if (!is_unspaced) f.carriage = static_cast<double>(n_carried + 1) / static_cast<double>(n_tokens + 2);
+    if (n_tokens > 0) {
+        const double tokens = static_cast<double>(n_tokens) + config_.smoothing;
+        f.breadth = (0.5 + breadth) / tokens;
+        f.clustering = evidence / tokens;
+        const double z = config_.softness * (config_.log_scale + config_.breadth_weight * portable_log(f.breadth) +
+                                             config_.carriage_weight * portable_log(f.carriage) +
+                                             (config_.cluster_weight * f.clustering - config_.length_weight) * portable_log(n));
+        f.strength = 1.0 / (1.0 + portable_exp(-std::clamp(z, -60.0, 60.0)));
+    }
+    return f;
+}
+
+// Mean over window pairs of 1 - (1 - r_u)(1 - r_v), by a running sum of the 1 - r of the words in the window.
+double RelationalLayer::own_mesh(std::size_t begin, std::size_t end) const noexcept {
+    double loose[kMaxSentenceWords];
+    std::size_t n = 0;
+    double pairs = 0.0, product_sum = 0.0, in_window = 0.0;
+    for (std::size_t t = begin; t < end; ++t) {
+        const WordState& state = states_[tokens_[t].id];
+        if (state.is_profile) continue;
+        loose[n] = 1.0 - state.tie;
+        if (n >= config_.window) in_window -= loose[n - config_.window];
+        product_sum += loose[n] * in_window;
+        in_window += loose[n];
+        pairs += static_cast<double>(std::min(n, config_.window - 1));
+        ++n;
+    }
+    if (n < 2) return n == 1 ? 1.0 - loose[0] : 0.0;
+    return std::max(0.0, 1.0 - product_sum / pairs);
+}
+
+void RelationalLayer::judge(std::size_t n_sentences) {
+    std::uint64_t n_words = 0, n_listed = 0, n_unspaced = 0;
+    const std::size_t token_end = pending_[n_sentences - 1].token_end;
+    for (std::size_t i = 0; i < n_sentences; ++i) {
+        n_listed += pending_[i].n_listed;
+        n_unspaced += pending_[i].n_unspaced;
+    }
+    n_words = n_listed + token_end;
+    const bool is_unspaced = 2 * n_unspaced >= n_words;
+    const bool by_profile =
+        !is_unspaced && static_cast<double>(n_listed) < config_.min_listed * static_cast<double>(n_words);
+    if (by_profile) mark_profile(n_sentences);
+    const BlockFactors factors = measure(n_sentences, is_unspaced);
+
+    std::size_t token_begin = 0;
+    for (std::size_t i = 0; i < n_sentences; ++i) {
+        const double x = own_mesh(token_begin, pending_[i].token_end);
+        token_begin = pending_[i].token_end;
+        const double score = factors.strength * (1.0 - config_.own_share + config_.own_share * (x / (x + config_.own_half)));
+        score_sum_ += score * pending_[i].multiplicity;
+        if (detail_) distinct_scores_.push_back(score);
+    }
+    if (detail_) {
+        detail_->blocks.push_back(factors);
+        for (const Return& r : returns_) {
+            double& best = detail_->stem_scores[detail_->stem_of(states_[r.id].key)];
+            best = std::max(best, factors.strength * states_[r.id].tie);
+        }
+    }
+    if (by_profile) {
+        for (std::size_t t = 0; t < token_end; ++t) states_[tokens_[t].id].is_profile = false;
+    }
+    n_judged_ += n_sentences;
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(n_sentences));
+    for (Sentence& sentence : pending_) sentence.token_end -= token_end;
+    tokens_.erase(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(token_end));
+    if (states_.size() > kManyWords) forget_old_words();
+}
+
+// Keeps memory and cache use of a long text those of a short one.
+void RelationalLayer::forget_old_words() {
+    const std::vector<WordState> old = std::move(states_);
+    states_ = {};
+    ++text_stamp_;
+    if (table_.size() != kSmallTable) table_.assign(kSmallTable, Slot{});
+    for (Token& token : tokens_) {
+        const WordState& state = old[token.id];
+        // The key is a stem already: a length below five leaves it as it is.
+        token.id = id_of({state.key, 0, 0, false, state.is_unspaced});
+    }
+}
+
+}  // namespace hsca

@@ -1,0 +1,1 @@
+"""Thin Cython over the C++ core: marshalling only, no formulas."""

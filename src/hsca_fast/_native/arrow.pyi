@@ -1,0 +1,3 @@
+from typing import Any
+
+def export_stream(columns: list[tuple[bytes, bytes, list[Any], list[Any], int]], length: int) -> object: ...

@@ -1,0 +1,51 @@
+"""Paragraphs, sentences and words of a text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hsca_fast._native import text as _native
+
+
+@dataclass(frozen=True, slots=True)
+class Segmentation:
+    """Where things are: each array is int64[n, 2], rows (start, end) in characters of the text."""
+
+    paragraphs: npt.NDArray[np.int64]
+    sentences: npt.NDArray[np.int64]
+    words: npt.NDArray[np.int64]
+
+
+def segment(text: str) -> Segmentation:
+    """Find the paragraphs, sentences and words of `text`.
+
+    Words are runs of letters and digits with inner apostrophes and hyphens; scripts without spaces give one word a pair
+    of neighbouring characters. Every sentence and paragraph holds at least one word.
+
+    Examples
+    --------
+    >>> text = "Dr. Smith paid $3.50. He left."
+    >>> [text[a:b] for a, b in segment(text).sentences]
+    ['Dr. Smith paid $3.50.', 'He left.']
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"text must be str, not {type(text).__name__}")
+    encoded = encode(text)
+    paragraphs, sentences, words = _native.segment(encoded)
+    if len(encoded) == len(text):
+        return Segmentation(paragraphs, sentences, words)
+    # Bytes to characters: how many characters start before each byte.
+    starts = (np.frombuffer(encoded, np.uint8) & 0xC0) != 0x80
+    before = np.concatenate(([0], np.cumsum(starts)))
+    return Segmentation(before[paragraphs], before[sentences], before[words])
+
+
+def encode(text: str) -> bytes:
+    """UTF-8 of `text`; a lone surrogate becomes U+FFFD, so offsets in characters stay true."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= ch <= "\udfff" else ch for ch in text).encode()
