@@ -1,5 +1,6 @@
 #include "hsca/text/function_words.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace hsca {
@@ -25,15 +26,41 @@ constexpr WordKey utf8_key(std::string_view word) {
     return ascii_key(word);
 }
 
-constexpr auto keys_of_words() {
+struct ContinuityWords {
+    Continuity kind;
+    std::string_view words;  // each of them listed above
+};
+constexpr ContinuityWords kContinuityWords[] = {
+    {Continuity::he, "he him his himself he'd he'll he's"},
+    {Continuity::she, "she her hers herself she'd she'll she's"},
+    {Continuity::first_person, "i me my mine myself i'd i'll i'm i've"},
+    {Continuity::we, "we us our ours ourselves we'd we'll we're we've"},
+    {Continuity::they, "they them their theirs themselves they'd they'll they're they've"},
+    {Continuity::you, "you your yours yourself yourselves you'd you'll you're you've"},
+    {Continuity::it, "it its itself it'd it'll it's"},
+    {Continuity::past, "was were had did wasn't weren't hadn't didn't"},
+    {Continuity::present, "is are has have do does am isn't aren't hasn't haven't don't doesn't"},
+};
+
+constexpr PerfectWordTable<1024> make_table() {
     std::array<WordKey, std::size(kWords)> keys{};
     for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = utf8_key(kWords[i]);
-    return keys;
+    PerfectWordTable<1024> table(keys);
+    for (const WordKey& key : keys) table.set(key, kIsFunctionWord);
+    for (const ContinuityWords& group : kContinuityWords) {
+        std::string_view rest = group.words;
+        while (!rest.empty()) {
+            const std::size_t end = std::min(rest.find(' '), rest.size());
+            table.set(utf8_key(rest.substr(0, end)), static_cast<std::uint16_t>(kIsFunctionWord | 1u << static_cast<unsigned>(group.kind)));
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+        }
+    }
+    return table;
 }
 
 }  // namespace
 
-constinit const PerfectWordTable<1024> kFunctionWords{keys_of_words()};
+constinit const PerfectWordTable<1024> kFunctionWords = make_table();
 
 std::span<const std::string_view> function_words() noexcept { return kWords; }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "hsca/portable_math.hpp"
+#include "hsca/text/function_words.hpp"
 
 namespace hsca {
 
@@ -46,7 +47,7 @@ std::size_t RelationalDetail::stem_of(const WordKey& key) {
 
 void RelationalLayer::begin(RelationalDetail* detail) {
     detail_ = detail;
-    n_content_ = n_listed_ = word_number_ = 0;
+    n_content_ = n_listed_ = word_number_ = continuities_ = 0;
     after_function_word_ = false;
     if (table_.size() != kSmallTable) table_.assign(kSmallTable, Slot{});
     ++text_stamp_;
@@ -112,7 +113,8 @@ void RelationalLayer::end_of_sentence() {
     }
     const bool has_content = n_content_ > 0;
     const std::uint32_t n_listed = n_listed_;
-    n_content_ = n_listed_ = 0;
+    const std::uint32_t continuities = continuities_;
+    n_content_ = n_listed_ = continuities_ = 0;
     after_function_word_ = false;
     if (!has_content) {
         if (detail_) where_.push_back(kNowhere);
@@ -127,7 +129,7 @@ void RelationalLayer::end_of_sentence() {
         tokens_.resize(token_begin);
         return;
     }
-    pending_.push_back({tokens_.size(), n_listed, n_unspaced, 1, {bag[0], bag[1]}});
+    pending_.push_back({tokens_.size(), n_listed, n_unspaced, 1, continuities, {bag[0], bag[1]}});
     if (pending_.size() == kBlock + kBlock / 2) judge(kBlock);
 }
 
@@ -231,18 +233,35 @@ BlockFactors RelationalLayer::measure(std::size_t n_sentences, bool is_unspaced)
     constexpr double kLn2 = 0.693147180559945309417;
     const double evidence = -(portable_log(product) + exponent * kLn2) - static_cast<double>(returns_.size());
 
-    BlockFactors f{static_cast<std::int64_t>(n_sentences), n_tokens, 0.0, 0.0, config_.neutral_carriage, 0.0};
+    BlockFactors f{static_cast<std::int64_t>(n_sentences), n_tokens, 0.0, 0.0, config_.neutral_carriage, continuity(n_sentences), 0.0};
     if (!is_unspaced) f.carriage = static_cast<double>(n_carried + 1) / static_cast<double>(n_tokens + 2);
     if (n_tokens > 0) {
-        const double tokens = static_cast<double>(n_tokens) + config_.smoothing;
+        const double tokens = static_cast<double>(n_tokens);
         f.breadth = (0.5 + breadth) / tokens;
         f.clustering = evidence / tokens;
         const double z = config_.softness * (config_.log_scale + config_.breadth_weight * portable_log(f.breadth) +
                                              config_.carriage_weight * portable_log(f.carriage) +
-                                             (config_.cluster_weight * f.clustering - config_.length_weight) * portable_log(n));
+                                             (config_.cluster_weight * f.clustering - config_.length_weight) * portable_log(n) +
+                                             config_.continuity_weight * f.continuity);
         f.strength = 1.0 / (1.0 + portable_exp(-std::clamp(z, -60.0, 60.0)));
     }
     return f;
+}
+
+// Do person and tense last from one sentence to the next, more than their shares alone would make them?
+double RelationalLayer::continuity(std::size_t n_sentences) const noexcept {
+    const double n = static_cast<double>(n_sentences);
+    double sum = 0.0;
+    for (unsigned c = 0; c < kContinuities; ++c) {
+        std::uint32_t present = pending_[0].continuities >> c & 1, agreeing = 0;
+        for (std::size_t i = 1; i < n_sentences; ++i) {
+            present += pending_[i].continuities >> c & 1;
+            agreeing += ~(pending_[i].continuities ^ pending_[i - 1].continuities) >> c & 1;
+        }
+        const double share = present / n;
+        sum += agreeing - (n - 1.0) * (share * share + (1.0 - share) * (1.0 - share));
+    }
+    return sum / std::sqrt(n);
 }
 
 // Mean over window pairs of 1 - (1 - r_u)(1 - r_v), by a running sum of the 1 - r of the words in the window.

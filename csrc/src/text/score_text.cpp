@@ -23,8 +23,8 @@ struct ScoringSink {
 
     void word(std::size_t begin, std::size_t end) {
         const FoldedWord word = fold_word(text + begin, end - begin, end_of_text, folded);
-        const bool is_function = (static_cast<unsigned>(is_function_word(word.key)) | word.is_single_character) != 0;
-        relational.word(word, is_function);
+        const std::uint32_t listed = kFunctionWords[word.key];
+        relational.word(word, (listed | word.is_single_character) != 0, listed);
         ++n_words;
     }
     void sentence(std::size_t, std::size_t) {

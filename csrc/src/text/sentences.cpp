@@ -39,7 +39,7 @@ constexpr auto kTitleKeys = sorted_keys(kTitles);
 constexpr auto kAbbreviationKeys = sorted_keys(kAbbreviations);
 
 constexpr bool is_ascii_letter(unsigned char c) noexcept { return (c | 0x20u) - 'a' < 26u; }
-constexpr bool is_ascii_digit(unsigned char c) noexcept { return c - '0' < 10; }
+constexpr bool is_ascii_digit(unsigned char c) noexcept { return c - unsigned{'0'} < 10u; }
 constexpr bool is_blank(unsigned char c) noexcept { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
 struct Char {

@@ -13,7 +13,7 @@ class RelationalDetail(TypedDict):
     token_sentences: npt.NDArray[np.int64]
     token_stems: npt.NDArray[np.int64]
     stem_scores: npt.NDArray[np.float64]
-    blocks: list[tuple[int, int, float, float, float, float]]
+    blocks: list[tuple[int, int, float, float, float, float, float]]
 
 def simd_level() -> str: ...
 def unicode_version() -> str: ...

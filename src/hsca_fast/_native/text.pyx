@@ -49,6 +49,7 @@ cdef extern from "hsca/text/relational.hpp" namespace "hsca" nogil:
         double breadth
         double clustering
         double carriage
+        double continuity
         double strength
     cppclass RelationalDetail:
         RelationalDetail()
@@ -231,6 +232,7 @@ def relational_detail(bytes text not None, Py_ssize_t window):
         "token_stems": _to_array(detail.token_stems),
         "stem_scores": _to_floats(detail.stem_scores),
         "blocks": [
-            (b.n_sentences, b.n_tokens, b.breadth, b.clustering, b.carriage, b.strength) for b in detail.blocks
+            (b.n_sentences, b.n_tokens, b.breadth, b.clustering, b.carriage, b.continuity, b.strength)
+            for b in detail.blocks
         ],
     }

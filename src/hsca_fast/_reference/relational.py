@@ -10,21 +10,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 # Fitted on the tuning half of the calibration texts (tools/calibrate_layer1.py); the rest were set by hand.
-BREADTH_WEIGHT = 1.6
-CARRIAGE_WEIGHT = 4.95
-CLUSTER_WEIGHT = 14.9
-LENGTH_WEIGHT = 2.63
-LOG_SCALE = 10.9
+BREADTH_WEIGHT = 2.75
+CARRIAGE_WEIGHT = 7.58
+CLUSTER_WEIGHT = 13.3
+LENGTH_WEIGHT = 3.31
+CONTINUITY_WEIGHT = 0.985
+LOG_SCALE = 17.7
 SOFTNESS = 0.8
-SMOOTHING = 0.0  # tokens added to T: a handful of tiny sentences proves little
 MIN_RATE = 1 / 40
 OWN_SHARE = 0.4
 OWN_HALF = 0.2
-SHORT_SCORE = 0.05
+SHORT_SCORE = 0.02
 
 BLOCK = 64  # distinct sentences judged together; the last block of a text holds 32 to 95
 MIN_LISTED = 0.15  # share of function words below which the list does not know the language
 NEUTRAL_CARRIAGE = 0.6
+
+# Person and tense of a sentence, by the function words that show them.
+CONTINUITIES = tuple(
+    frozenset(words.split())
+    for words in (
+        "he him his himself he'd he'll he's",
+        "she her hers herself she'd she'll she's",
+        "i me my mine myself i'd i'll i'm i've",
+        "we us our ours ourselves we'd we'll we're we've",
+        "they them their theirs themselves they'd they'll they're they've",
+        "you your yours yourself yourselves you'd you'll you're you've",
+        "it its itself it'd it'll it's",
+        "was were had did wasn't weren't hadn't didn't",
+        "is are has have do does am isn't aren't hasn't haven't don't doesn't",
+    )
+)
 
 _SUFFIXES = (("ing", 4), ("ed", 4), ("es", 4), ("ly", 4), ("s", 4), ("e", 4))
 
@@ -50,6 +66,7 @@ class Block:
     breadth: float
     clustering: float
     carriage: float
+    continuity: float
     strength: float
     ties: dict[str, float]  # r_w of the words that return
     own: list[float]  # x of each sentence
@@ -71,8 +88,25 @@ def _is_profile_function_word(word: str, sentence_frequency: int, n: int) -> boo
     return len(word) <= 3 or (len(word) <= 5 and sentence_frequency >= max(3, 0.15 * n))
 
 
-def measure_block(sentences: Sequence[Sequence[str | None]], unspaced: frozenset[str], window: int) -> Block:
-    """Factors of one block; sentences are lists of stems with None for a function word."""
+def continuity(sentences: Sequence[Sequence[str]]) -> float:
+    """How much longer person and tense last than their shares alone would make them; sentences of folded words."""
+    n = len(sentences)
+    total = 0.0
+    for markers in CONTINUITIES:
+        shows = [any(word in markers for word in words) for words in sentences]
+        share = sum(shows) / n
+        agreeing = sum(a == b for a, b in zip(shows, shows[1:], strict=False))
+        total += agreeing - (n - 1) * (share**2 + (1 - share) ** 2)
+    return total / math.sqrt(n)
+
+
+def measure_block(
+    sentences: Sequence[Sequence[str | None]],
+    words_of: Sequence[Sequence[str]],
+    unspaced: frozenset[str],
+    window: int,
+) -> Block:
+    """Factors of one block: sentences as stems with None for a function word, and as folded words."""
     n = len(sentences)
     listed = sum(w is None for s in sentences for w in s)
     words = sum(len(s) for s in sentences)
@@ -110,9 +144,10 @@ def measure_block(sentences: Sequence[Sequence[str | None]], unspaced: frozenset
         ties[w] = (1 - rate) / math.sqrt(k)
         for g in returns:
             clustering += -math.log(1 - math.exp(-(g - 0.5) * max(rate, MIN_RATE))) - 1
-    breadth = (0.5 + breadth) / (tokens + SMOOTHING) if tokens else 0.0
-    clustering = clustering / (tokens + SMOOTHING) if tokens else 0.0
+    breadth = (0.5 + breadth) / tokens if tokens else 0.0
+    clustering = clustering / tokens if tokens else 0.0
     carriage = NEUTRAL_CARRIAGE if 2 * n_unspaced >= words else (carried + 1) / (tokens + 2)
+    person_and_tense = continuity(words_of)
     strength = 0.0
     if tokens:
         z = SOFTNESS * (
@@ -120,6 +155,7 @@ def measure_block(sentences: Sequence[Sequence[str | None]], unspaced: frozenset
             + BREADTH_WEIGHT * math.log(breadth)
             + CARRIAGE_WEIGHT * math.log(carriage)
             + (CLUSTER_WEIGHT * clustering - LENGTH_WEIGHT) * math.log(n)
+            + CONTINUITY_WEIGHT * person_and_tense
         )
         strength = 1 / (1 + math.exp(-max(-60.0, min(60.0, z))))
 
@@ -131,7 +167,7 @@ def measure_block(sentences: Sequence[Sequence[str | None]], unspaced: frozenset
         ]
         x = sum(pairs) / len(pairs) if pairs else sum(r)
         own.append(x / (x + OWN_HALF))
-    return Block(n, tokens, breadth, clustering, carriage, strength, ties, own)
+    return Block(n, tokens, breadth, clustering, carriage, person_and_tense, strength, ties, own)
 
 
 def relational(
@@ -146,16 +182,17 @@ def relational(
     score: list[float] = []  # of each distinct sentence
     where: list[int | None] = []  # distinct sentence of each sentence
     pending: list[list[str | None]] = []  # distinct sentences not yet judged
+    pending_words: list[Sequence[str]] = []
     bags: list[frozenset[str]] = []
 
     def judge(count: int) -> None:
-        block = measure_block(pending[:count], unspaced, window)
+        block = measure_block(pending[:count], pending_words[:count], unspaced, window)
         result.blocks.append(block)
         for x in block.own:
             score.append(block.strength * (1 - OWN_SHARE + OWN_SHARE * x))
         for w, r in block.ties.items():
             result.word_scores[w] = max(result.word_scores.get(w, 0.0), block.strength * r)
-        del pending[:count], bags[:count]
+        del pending[:count], pending_words[:count], bags[:count]
 
     for words in sentences:
         stems = [None if len(word) == 1 or word in function_words else stem(word) for word in words]
@@ -168,6 +205,7 @@ def relational(
             where.append(len(score) + len(bags))
             bags.append(bag)
             pending.append(stems)
+            pending_words.append(words)
             if len(pending) == BLOCK + BLOCK // 2:
                 judge(BLOCK)
     result.short = len(score) + len(pending) < 3

@@ -25,6 +25,7 @@ class BlockFactors:
     breadth: float
     clustering: float
     carriage: float
+    continuity: float
     strength: float
 
 

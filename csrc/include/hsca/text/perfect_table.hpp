@@ -1,4 +1,4 @@
-// perfect_table.hpp -- a fixed set of words with exactly one place for each: membership costs one comparison and no
+// perfect_table.hpp -- a fixed set of words with exactly one place for each: a look-up costs one comparison and no
 // branch, which matters because "is this a function word?" is a coin toss that a branch predictor loses.
 // Hash and displace: the words of a bucket share the first displacement that puts all of them into free slots.
 #pragma once
@@ -35,10 +35,18 @@ class PerfectWordTable {
         }
     }
 
-    constexpr bool contains(const WordKey& key) const noexcept {
+    // The value of a word, 0 for a word that is not in the table.
+    constexpr std::uint32_t operator[](const WordKey& key) const noexcept {
         const std::uint64_t hash = hash_of(key);
-        const WordKey& found = keys_[slot_of(hash, displacement_[bucket_of(hash)])];
-        return (static_cast<unsigned>(found.low == key.low) & static_cast<unsigned>(found.high == key.high)) != 0;
+        const std::size_t slot = slot_of(hash, displacement_[bucket_of(hash)]);
+        const WordKey& found = keys_[slot];
+        const auto is_same = static_cast<std::uint32_t>(found.low == key.low) & static_cast<std::uint32_t>(found.high == key.high);
+        return values_[slot] & (0u - is_same);
+    }
+
+    constexpr void set(const WordKey& key, std::uint16_t value) noexcept {
+        const std::uint64_t hash = hash_of(key);
+        values_[slot_of(hash, displacement_[bucket_of(hash)])] = value;
     }
 
   private:
@@ -70,6 +78,7 @@ class PerfectWordTable {
 
     std::array<std::uint16_t, kBuckets> displacement_{};
     std::array<WordKey, Slots> keys_{};
+    std::array<std::uint16_t, Slots> values_{};
 };
 
 }  // namespace hsca

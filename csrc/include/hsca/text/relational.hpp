@@ -2,10 +2,11 @@
 //
 // A block of n distinct sentences has T content tokens. A word that returns in k further sentences has rate
 // l = k / (n - 1); g are the gaps, in sentences, between its appearances.
-//   breadth     B = (1/2 + sum_w (1 - l) / k) / (T + t0)
-//   clustering  M = sum_returns [ -ln(1 - exp(-(g - 1/2) max(l, l0))) - 1 ] / (T + t0)
+//   breadth     B = (1/2 + sum_w (1 - l) / k) / T
+//   clustering  M = sum_returns [ -ln(1 - exp(-(g - 1/2) max(l, l0))) - 1 ] / T
 //   carriage    C = (1 + content tokens right after a function word) / (T + 2)
-//   strength    G = Z / (1 + Z),  ln Z = s (ln K + a ln B + c ln C + (m M - h) ln n)
+//   continuity  P = sum over persons and tenses of (neighbours that agree - neighbours expected to agree) / sqrt(n)
+//   strength    G = Z / (1 + Z),  ln Z = s (ln K + a ln B + c ln C + (m M - h) ln n + p P)
 //   tie         r_w = (1 - l) / sqrt(k), 0 for a word that does not return
 //   sentence    x = mean over pairs (u, v) of content words less than `window` apart of 1 - (1 - r_u)(1 - r_v)
 //               score = G (1 - d + d x / (x + x0))
@@ -25,17 +26,17 @@ namespace hsca {
 
 struct RelationalConfig {
     std::size_t window = 5;
-    double breadth_weight = 1.6;
-    double carriage_weight = 4.95;
-    double cluster_weight = 14.9;
-    double length_weight = 2.63;
-    double log_scale = 10.9;
+    double breadth_weight = 2.75;
+    double carriage_weight = 7.58;
+    double cluster_weight = 13.3;
+    double length_weight = 3.31;
+    double continuity_weight = 0.985;
+    double log_scale = 17.7;
     double softness = 0.8;
-    double smoothing = 0.0;
     double min_rate = 1.0 / 40.0;
     double own_share = 0.4;
     double own_half = 0.2;
-    double short_score = 0.05;
+    double short_score = 0.02;
     double min_listed = 0.15;
     double neutral_carriage = 0.6;
 };
@@ -43,7 +44,7 @@ struct RelationalConfig {
 struct BlockFactors {
     std::int64_t n_sentences;
     std::int64_t n_tokens;
-    double breadth, clustering, carriage, strength;
+    double breadth, clustering, carriage, continuity, strength;
 };
 
 // The whole weight map of a text, for those who ask for it.
@@ -70,13 +71,14 @@ class RelationalLayer {
 
     void begin(RelationalDetail* detail = nullptr);
 
-    // `is_function_word`: carries grammar, not topic. No branch depends on it.
-    void word(const FoldedWord& word, bool is_function_word) noexcept {
+    // `is_function_word`: carries grammar, not topic; `continuities`: bits of Continuity. No branch depends on them.
+    void word(const FoldedWord& word, bool is_function_word, std::uint32_t continuities) noexcept {
         words_[n_content_] = {word.key, word.length, word_number_, after_function_word_, word.is_unspaced};
         ++word_number_;
         n_content_ += !is_function_word;
         n_listed_ += is_function_word;
         after_function_word_ = is_function_word;
+        continuities_ |= continuities;
     }
 
     void end_of_sentence();
@@ -104,6 +106,7 @@ class RelationalLayer {
         std::uint32_t n_listed;
         std::uint32_t n_unspaced;
         std::uint32_t multiplicity;
+        std::uint32_t continuities;
         std::uint64_t bag[2];
     };
     struct WordState {
@@ -133,6 +136,7 @@ class RelationalLayer {
     void judge(std::size_t n_sentences);
     void mark_profile(std::size_t n_sentences);
     BlockFactors measure(std::size_t n_sentences, bool is_unspaced);
+    double continuity(std::size_t n_sentences) const noexcept;
     double own_mesh(std::size_t begin, std::size_t end) const noexcept;
 
     RelationalConfig config_;
@@ -144,6 +148,7 @@ class RelationalLayer {
     std::uint32_t n_listed_ = 0;
     std::uint32_t word_number_ = 0;
     bool after_function_word_ = false;
+    std::uint32_t continuities_ = 0;
 
     // the vocabulary: an open table of ids, emptied by moving the stamp on
     std::vector<Slot> table_;
