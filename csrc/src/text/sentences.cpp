@@ -55,11 +55,11 @@ Char char_at(const SentenceContext& context, std::size_t at) noexcept {
 
 bool is_quote(std::uint32_t c) noexcept { return c == '\'' || c == 0x2019; }
 
-// Does a capitalised function word ("The", "It", "However") stand at `at`?
+// Does a function word ("The", "It", "however") stand at `at`?
 bool starts_with_function_word(const SentenceContext& context, std::size_t at) noexcept {
     std::size_t end = at;
     while (end < context.size && end - at < 16 && is_ascii_letter(context.text[end])) ++end;
-    if (end == at || context.text[at] >= 'a') return false;
+    if (end == at) return false;
     return is_function_word(ascii_key({reinterpret_cast<const char*>(context.text) + at, end - at}));
 }
 
@@ -169,14 +169,14 @@ Boundary boundary_at_stop(const SentenceContext& context, std::size_t position) 
     }
     const bool lower = next < context.size && char_at(context, next).kind == CharClass::lower;
     if (strong) return lower && closed ? no : yes;
-    if (lower) return no;
-    if (ellipsis || closed) return yes;
+    if (ellipsis || closed) return lower ? no : yes;
     switch (kind_of_full_stop(context, position)) {
         case StopKind::title: return no;
-        case StopKind::abbreviation: return starts_with_function_word(context, next) ? yes : no;
+        case StopKind::abbreviation: return !lower && starts_with_function_word(context, next) ? yes : no;
         case StopKind::plain: break;
     }
-    return yes;
+    // People who write without capitals still end their sentences.
+    return !lower || context.word_end == position ? yes : no;
 }
 
 Boundary boundary_at_newline(const SentenceContext& context, std::size_t position) noexcept {

@@ -108,7 +108,7 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _starts_with_function_word(text: str, at: int, function_words: frozenset[str]) -> bool:
-    match = re.compile(r"[A-Z][A-Za-z]{0,15}").match(text, at)
+    match = re.compile(r"[A-Za-z]{1,16}").match(text, at)
     return match is not None and match[0].lower() in function_words
 
 
@@ -155,14 +155,12 @@ def _at_stop(
     lower = following < len(text) and char_class(text[following]) == "lower"
     if marks.strip(".…"):
         return not (lower and closed), end
-    if lower:
-        return False, end
     if len(marks) > 1 or marks == "…" or closed:
-        return True, end
+        return not lower, end
     kind = _full_stop_kind(text, at, word, sentence_begin)
     if kind == "abbreviation":
-        return _starts_with_function_word(text, following, function_words), end
-    return kind == "plain", end
+        return not lower and _starts_with_function_word(text, following, function_words), end
+    return kind == "plain" and (not lower or word[1] == at), end
 
 
 def segment(text: str, function_words: frozenset[str]) -> tuple[

@@ -27,7 +27,7 @@ struct SentenceContext {
 };
 
 // At a stop mark. A run of marks and closing quotes ends a sentence when white space or the end follows, unless
-//   - a lower-case word follows a single full stop, an ellipsis, or a closed quotation,
+//   - a lower-case word follows an ellipsis, a closed quotation, or a full stop that is not attached to a word,
 //   - the full stop belongs to a title ("Dr."), to an initial, acronym or other abbreviation that is not followed by a
 //     capitalised function word, or to a list marker ("2.") that opens the sentence.
 // Wide marks (as in Chinese and Japanese) need no white space.

@@ -1,0 +1,67 @@
+"""The `hsca` command. Data goes to standard output, everything else to standard error."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from hsca_fast.cli import doctor, score
+from hsca_fast.cli.exit_codes import EPILOG, INTERRUPTED, OUTPUT_FAILED, PIPE_CLOSED, USAGE, UsageError
+
+# Each has add_parser(subparsers), which sets `run`, and run(args) -> exit code; heavy imports wait until run.
+_COMMANDS = (score, doctor)
+
+
+class _Version(argparse.Action):
+    """Prints the version; looking it up only now keeps the other commands quick."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import version
+
+        print(f"hsca {version('hsca_fast')}")
+        parser.exit()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `hsca` with `argv` (None: the process's own) and return its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="hsca",
+        description="Score texts by their internal structure, in native code, with no model.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in _COMMANDS:
+        command.add_parser(subparsers)
+    if sys.stderr is None:  # closed by the caller; print would fall back to standard output
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (until the process ends)
+    args = parser.parse_args(argv)
+    try:
+        code: int = args.run(args)
+        return code
+    except KeyboardInterrupt:
+        print("hsca: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except UsageError as error:
+        print(f"hsca: error: {error}", file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:
+        _abandon_stdout()
+        return PIPE_CLOSED
+    except OSError as error:  # inputs report their own, so this is the output
+        _abandon_stdout()
+        output = getattr(args, "output", None) or "standard output"
+        print(f"hsca: cannot write {output}: {error.strerror or error}", file=sys.stderr)
+        return OUTPUT_FAILED
+
+
+def _abandon_stdout() -> None:
+    """Stop the interpreter from flushing, and failing, once more on its way out."""
+    with suppress(OSError, AttributeError):
+        descriptor = sys.stdout.fileno()
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, descriptor)
+        os.close(null)

@@ -1,0 +1,293 @@
+"""Scores as a table, JSON, JSON lines, CSV or Parquet, written batch by batch."""
+
+import errno
+import json
+import os
+import shutil
+import stat
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from io import UnsupportedOperation
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT_BY_EXTENSION = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".parquet": "parquet",
+}
+
+# Rows a table shows at its head, and again at its foot.
+TABLE_ROWS = 20
+# Row groups much smaller than this make Parquet files slow to read.
+PARQUET_GROUP_ROWS = 131_072
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRows:
+    """Scores of a batch and where its texts came from; where `valid` is false, `columns` are nulls."""
+
+    sources: list[str]
+    rows: NDArray[np.int64]
+    columns: Mapping[str, NDArray[Any]]
+    valid: NDArray[np.bool_]
+
+
+class ScoreWriter(Protocol):
+    """Takes scored batches of the same columns; an empty first one names them even if no row follows."""
+
+    def write(self, batch: ScoredRows) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+@contextmanager
+def open_scores(path: str | None, *, file_format: str) -> Iterator[ScoreWriter]:
+    """A writer to `path` (None: standard output), finished when the block ends without an exception.
+
+    The file appears under its name only then; after a failure, what was there before is untouched.
+    """
+    with _standard_output() if path is None else _replacing(path) as stream:
+        writer = _WRITERS[file_format](stream)
+        yield writer
+        writer.finish()
+
+
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "standard output is closed")
+    try:
+        sys.stdout.flush()
+        descriptor = sys.stdout.fileno()
+    except UnsupportedOperation:  # something that only looks like a file, as in notebooks
+        yield sys.stdout.buffer
+        return
+    # Not sys.stdout.buffer: under `python -u` that is unbuffered, and may write less than it is given.
+    with open(descriptor, "wb", closefd=False) as stream:
+        yield stream
+
+
+@contextmanager
+def _replacing(path: str) -> Iterator[BinaryIO]:
+    target = os.path.realpath(path)  # a link stays a link
+    mode = None
+    with suppress(FileNotFoundError):
+        mode = os.stat(target).st_mode
+    if mode is not None and not stat.S_ISREG(mode):  # a device or a pipe can only be written in place
+        with open(target, "wb") as stream:
+            yield stream
+        return
+    folder, name = os.path.split(target)
+    # Hidden, so that a directory that is both input and output is not read half-written.
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if mode is not None:
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    with suppress(OSError):  # not every file system can; the file itself is safe by now
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _format_rows(
+    batch: ScoredRows, before: list[str], after: str, *, quote: Callable[[str], str], null: str
+) -> bytes:
+    """Each row's cells with `before[i]` before the i-th and `after` behind the last."""
+    quoted = {source: quote(source) for source in set(batch.sources)}
+    cells: list[list[Any]] = [[quoted[source] for source in batch.sources], batch.rows.tolist()]
+    codes = ["%s", "%d"]
+    for column in batch.columns.values():
+        values, code = _printable(column, quote)
+        if not batch.valid.all():
+            values = [code % v if ok else null for v, ok in zip(values, batch.valid.tolist(), strict=True)]
+            code = "%s"
+        cells.append(values)
+        codes.append(code)
+    template = "".join(text.replace("%", "%%") + code for text, code in zip(before, codes, strict=True)) + after
+    # One format of all cells is faster than a string per row or per cell.
+    flat: list[Any] = [None] * (len(cells) * len(batch.sources))
+    for i, values in enumerate(cells):
+        flat[i :: len(cells)] = values
+    return (template * len(batch.sources) % tuple(flat)).encode()
+
+
+def _printable(column: NDArray[Any], quote: Callable[[str], str]) -> tuple[list[Any], str]:
+    match column.dtype.kind:
+        case "b":
+            return np.where(column, "true", "false").tolist(), "%s"
+        case "i" | "u":
+            return column.tolist(), "%d"
+        case "f":
+            return column.tolist(), "%r"
+        case _:
+            return [quote(str(value)) for value in column.tolist()], "%s"
+
+
+class _CsvWriter:
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._has_header = False
+
+    def write(self, batch: ScoredRows) -> None:
+        names = ["source", "row", *batch.columns]
+        if not self._has_header:
+            self._stream.write((",".join(map(_quote_csv, names)) + "\n").encode())
+            self._has_header = True
+        before = ["", *[","] * (len(names) - 1)]
+        self._stream.write(_format_rows(batch, before, "\n", quote=_quote_csv, null=""))
+
+    def finish(self) -> None:
+        pass
+
+
+def _quote_csv(text: str) -> str:
+    if any(mark in text for mark in ',"\n\r'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _json_keys(batch: ScoredRows) -> list[str]:
+    names = ["source", "row", *batch.columns]
+    return ["{" + json.dumps(names[0]) + ": ", *(", " + json.dumps(name) + ": " for name in names[1:])]
+
+
+class _JsonLinesWriter:
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, batch: ScoredRows) -> None:
+        self._stream.write(_format_rows(batch, _json_keys(batch), "}\n", quote=json.dumps, null="null"))
+
+    def finish(self) -> None:
+        pass
+
+
+class _JsonWriter:
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._opening = b"["
+
+    def write(self, batch: ScoredRows) -> None:
+        if not batch.sources:
+            return
+        keys = _json_keys(batch)
+        rows = _format_rows(batch, [",\n" + keys[0], *keys[1:]], "}", quote=json.dumps, null="null")
+        self._stream.write(self._opening + rows.removeprefix(b",") if self._opening else rows)
+        self._opening = b""
+
+    def finish(self) -> None:
+        self._stream.write(self._opening + b"\n]\n")
+
+
+class _TableWriter:
+    """For people: aligned columns, which need every shown row first, so a long middle is counted, not shown."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._names: list[str] = []
+        self._head: list[list[str]] = []
+        self._tail: deque[list[str]] = deque(maxlen=TABLE_ROWS)
+        self._n_rows = 0
+
+    def write(self, batch: ScoredRows) -> None:
+        self._names = ["source", "row", *batch.columns]
+        n_rows = len(batch.sources)
+        n_head = min(n_rows, TABLE_ROWS - len(self._head))
+        self._head += [_table_row(batch, i) for i in range(n_head)]
+        self._tail += [_table_row(batch, i) for i in range(max(n_head, n_rows - TABLE_ROWS), n_rows)]
+        self._n_rows += n_rows
+
+    def finish(self) -> None:
+        lines = [self._names, *self._head, *self._tail]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        printed = [
+            "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip()
+            for line in lines
+        ]
+        n_hidden = self._n_rows - len(self._head) - len(self._tail)
+        if n_hidden:
+            printed.insert(1 + len(self._head), f"... {n_hidden:,} more rows ...")
+        printed.append(f"{self._n_rows:,} {'row' if self._n_rows == 1 else 'rows'}")
+        self._stream.write(("\n".join(printed) + "\n").encode())
+
+
+def _table_row(batch: ScoredRows, i: int) -> list[str]:
+    # A name may hold line ends and terminal escapes.
+    cells = [batch.sources[i] if batch.sources[i].isprintable() else repr(batch.sources[i]), str(batch.rows[i])]
+    for column in batch.columns.values():
+        if not batch.valid[i]:
+            cells.append("-")
+        elif column.dtype.kind == "f":
+            cells.append(f"{column[i]:.4f}")
+        elif column.dtype.kind == "b":
+            cells.append("yes" if column[i] else "no")
+        else:
+            cells.append(str(column[i]))
+    return cells
+
+
+class _ParquetWriter:
+    def __init__(self, stream: BinaryIO) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._pa, self._pq = pa, pq
+        self._stream = stream
+        self._file: Any = None
+        self._waiting: list[Any] = []
+        self._n_waiting = 0
+
+    def write(self, batch: ScoredRows) -> None:
+        pa = self._pa
+        columns = {"source": pa.array(batch.sources, pa.string()), "row": pa.array(batch.rows)}
+        for name, column in batch.columns.items():
+            # Of an empty object column Arrow could not tell the type.
+            kind = pa.string() if column.dtype.kind not in "biuf" else None
+            columns[name] = pa.array(column, kind, mask=~batch.valid)
+        self._waiting.append(pa.table(columns))
+        self._n_waiting += len(batch.sources)
+        if self._n_waiting >= PARQUET_GROUP_ROWS:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        table = self._pa.concat_tables(self._waiting)
+        if self._file is None:
+            self._file = self._pq.ParquetWriter(self._stream, table.schema)
+        self._file.write_table(table)
+        self._waiting.clear()
+        self._n_waiting = 0
+
+    def finish(self) -> None:
+        if self._waiting:
+            self._write_group()
+        if self._file is not None:
+            self._file.close()
+
+
+_WRITERS: dict[str, Callable[[BinaryIO], ScoreWriter]] = {
+    "table": _TableWriter,
+    "json": _JsonWriter,
+    "jsonl": _JsonLinesWriter,
+    "csv": _CsvWriter,
+    "parquet": _ParquetWriter,
+}
+FORMATS = tuple(_WRITERS)
