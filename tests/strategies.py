@@ -9,7 +9,7 @@ PIECES = st.sampled_from(
      "# ", "Dr", "dr.", "Mr. ", "U.S. ", "e.g. ", "J. ", "etc. ", "The ", "However ", "it", "He said", "x", "A", "word", "well-known",
      "don’t", "rock'n'roll", "snake_case", "naïve", "Straße", "ΣΊΣΥΦΟΣ", "Привет", "мир", "日本語", "です。", "！", "漢", "ไทย", "한국어",
      "مرحبا؟ ", "नमस्ते। ", "e\u0301", "\u0301", "\u00ad", "\u200d", "👩\u200d💻", "🙂", "\u00a0", "\u3000", "\t", "  ", "\0", "\ufeff",
-     "a" * 17, "é" * 9, "Ⅷ", "ﬁ", "İ", "K", "walking ", "houses ", "people's "]
+     "a" * 17, "é" * 9, "Ⅷ", "ﬁ", "İ", "K", "walking ", "houses ", "people's ", " :-)", " :)", " ;D ", "done.The ", " . . . "]
 )  # fmt: skip
 MESSY_TEXT = st.lists(PIECES | st.text(max_size=4), max_size=60).map("".join)
 WORDS = st.sampled_from(

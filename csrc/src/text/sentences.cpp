@@ -63,6 +63,19 @@ bool starts_with_function_word(const SentenceContext& context, std::size_t at) n
     return is_function_word(ascii_key({reinterpret_cast<const char*>(context.text) + at, end - at}));
 }
 
+// Past a smiley after the marks, as in "Fine. :-)": it belongs to the sentence before it.
+std::size_t skip_emoticon(const SentenceContext& context, std::size_t at) noexcept {
+    std::size_t next = at;
+    while (next < context.size && context.text[next] == ' ') ++next;
+    if (next == at || next >= context.size || (context.text[next] != ':' && context.text[next] != ';')) return at;
+    ++next;
+    if (next < context.size && context.text[next] == '-') ++next;
+    if (next >= context.size || std::string_view(")(DPp").find(static_cast<char>(context.text[next])) == std::string_view::npos) return at;
+    ++next;
+    const bool ends = next == context.size || context.text[next] == ' ' || (context.text[next] >= '\t' && context.text[next] <= '\r');
+    return ends ? next : at;
+}
+
 enum class StopKind : std::uint8_t { plain, title, abbreviation };
 
 StopKind kind_of_full_stop(const SentenceContext& context, std::size_t stop) noexcept {
@@ -153,15 +166,21 @@ Boundary boundary_at_stop(const SentenceContext& context, std::size_t position) 
         end += c.length;
     }
     const bool closed = end > marks_end;
+    end = skip_emoticon(context, end);
     const Boundary yes{Break::sentence, end, end};
     const Boundary no{Break::none, end, end};
 
     if (wide || end == context.size) return yes;
-    // A quote that opens the next word, as in «no.'tis», is not a closing one; nor is anything else but space after a mark.
     std::size_t next = skip_space(context.text, context.size, end);
-    if (next == end) return no;
+    if (next == end) {
+        // No space: a name or number, unless a long word ends and "The", "You" or the like begins.
+        const bool run_on = !ellipsis && !closed && context.word_end == position && context.word_end - context.word_begin > 3 &&
+                            context.text[next] < 'a' && starts_with_function_word(context, next);
+        return run_on ? yes : no;
+    }
     if (next == context.size) return yes;
     if (std::count(context.text + end, context.text + next, '\n') >= 2) return yes;
+    if (char_at(context, next).kind == CharClass::stop) return no;  // a spaced ellipsis: the last one decides
     for (int i = 0; i < 4 && next < context.size; ++i) {
         const Char c = char_at(context, next);
         if (c.kind != CharClass::opener && c.value != '"' && !is_quote(c.value)) break;

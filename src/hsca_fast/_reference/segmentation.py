@@ -27,6 +27,7 @@ ABBREVIATIONS = frozenset(
     "mich minn okla wash wis tenn p ph gmbh llc plc".split()
 )
 _LIST_MARKER = re.compile(r"(?:[-*+•–—▪●◦⁃]|[0-9]{1,3}[.)]|[A-Za-z]\))[ \t]")  # noqa: RUF001 - real bullets
+_EMOTICON = re.compile(r" +[:;]-?[)(DPp](?=[ \t-\r]|\Z)")
 MAX_SENTENCE_WORDS = 1000  # a longer sentence is cut
 _HEADING = re.compile(r"#{1,6}[ \t]")
 
@@ -142,13 +143,24 @@ def _at_stop(
     while end < len(text) and (char_class(text[end]) == "closer" or text[end] in "'\u2019"):
         end += 1
     closed = end > at + len(marks)
+    if smiley := _EMOTICON.match(text, end):
+        end = smiley.end()
     if char_class(marks[-1]) == "wide_stop" or end == len(text):
         return True, end
     following = _skip_space(text, end)
     if following == end:
-        return False, end
+        run_on = (
+            not (closed or marks == "…" or marks.count(".") > 1 or "…" in marks)
+            and word[1] == at
+            and len(text[word[0] : at].encode()) > 3
+            and _starts_with_function_word(text, following, function_words)
+            and "A" <= text[following] <= "Z"
+        )
+        return run_on, end
     if following == len(text) or text.count("\n", end, following) >= 2:
         return True, end
+    if char_class(text[following]) == "stop":
+        return False, end
     for _ in range(4):
         if following < len(text) and (char_class(text[following]) == "opener" or text[following] in "\"'\u2019"):
             following += 1

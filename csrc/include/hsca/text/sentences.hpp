@@ -30,7 +30,9 @@ struct SentenceContext {
 //   - a lower-case word follows an ellipsis, a closed quotation, or a full stop that is not attached to a word,
 //   - the full stop belongs to a title ("Dr."), to an initial, acronym or other abbreviation that is not followed by a
 //     capitalised function word, or to a list marker ("2.") that opens the sentence.
-// Wide marks (as in Chinese and Japanese) need no white space.
+// Without white space only a capitalised function word right after a word of four bytes or more starts a sentence. A smiley
+// after the marks belongs to them. Wide marks (as in Chinese and Japanese)
+// need no white space.
 Boundary boundary_at_stop(const SentenceContext& context, std::size_t position) noexcept;
 
 // At a line feed (or U+2029). A blank line ends the paragraph. A line that starts with a list marker or a Markdown
