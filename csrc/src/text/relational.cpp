@@ -47,11 +47,9 @@ std::size_t RelationalDetail::stem_of(const WordKey& key) {
 
 void RelationalLayer::begin(RelationalDetail* detail) {
     detail_ = detail;
-    n_content_ = n_listed_ = word_number_ = continuities_ = 0;
+    n_content_ = sentence_begin_ = word_number_ = continuities_ = 0;
     after_function_word_ = false;
-    if (table_.size() != kSmallTable) table_.assign(kSmallTable, Slot{});
-    ++text_stamp_;
-    states_.clear();
+    clear_words();
     tokens_.clear();
     pending_.clear();
     score_sum_ = 0.0;
@@ -61,60 +59,91 @@ void RelationalLayer::begin(RelationalDetail* detail) {
     if (detail_) *detail_ = {};
 }
 
-void RelationalLayer::grow_table() {
-    std::vector<Slot> larger(table_.size() * 2);
-    const std::size_t mask = larger.size() - 1;
-    for (std::uint32_t id = 0; id < states_.size(); ++id) {
-        std::size_t slot = hash_key(states_[id].key) & mask;
-        while (larger[slot].stamp == text_stamp_) slot = (slot + 1) & mask;
-        larger[slot] = {states_[id].key, text_stamp_, id};
+void RelationalLayer::clear_words() {
+    if (table_.size() != kSmallTable) {
+        table_.assign(kSmallTable, 0u);
+    } else if (n_words_ > kSmallTable / 16) {
+        std::fill(table_.begin(), table_.end(), 0u);
+    } else {
+        // A handful of words: every occupied slot is reached from the place that its own word hashes to.
+        for (std::uint32_t id = 0; id < n_words_; ++id) {
+            for (std::size_t slot = states_[id].hash % kSmallTable; table_[slot]; slot = (slot + 1) % kSmallTable) {
+                table_[slot] = 0;
+            }
+        }
     }
-    table_ = std::move(larger);
+    n_words_ = 0;
 }
 
-std::uint32_t RelationalLayer::id_of(const ContentWord& word) {
-    const WordKey key = stem(word.key, word.length);
+void RelationalLayer::place(std::uint32_t id) noexcept {
     const std::size_t mask = table_.size() - 1;
-    std::size_t slot = hash_key(key) & mask;
-    for (; table_[slot].stamp == text_stamp_; slot = (slot + 1) & mask) {
-        if (table_[slot].key == key) return table_[slot].id;
+    std::size_t slot = states_[id].hash & mask;
+    while (table_[slot]) slot = (slot + 1) & mask;
+    table_[slot] = id + 1;
+}
+
+// Afterwards n_words more can be added: the table stays at most half full, and one state past them may be written.
+void RelationalLayer::make_room(std::size_t n_words) {
+    const std::size_t needed = n_words_ + n_words;
+    if (states_.size() <= needed) states_.resize(std::max<std::size_t>(2 * needed, 256));
+    if (table_.size() < 2 * needed) {
+        table_.assign(std::bit_ceil(4 * needed), 0u);
+        for (std::uint32_t id = 0; id < n_words_; ++id) place(id);
     }
-    const auto id = static_cast<std::uint32_t>(states_.size());
-    table_[slot] = {key, text_stamp_, id};
-    WordState& state = states_.emplace_back();
-    state.key = key;
-    state.is_unspaced = word.is_unspaced;
-    if (states_.size() * 2 > table_.size()) grow_table();
-    return id;
+}
+
+// Half of all look-ups meet a new word, so "new or known" is no branch: the word is written as if it were new, and only
+// another word in its slot is a reason to jump.
+inline std::uint32_t RelationalLayer::id_of(const WordKey& stem, bool is_unspaced) noexcept {
+    const std::uint64_t hash = hash_key(stem);
+    const std::size_t mask = table_.size() - 1;
+    WordState& fresh = states_[n_words_];
+    fresh.key = stem;
+    fresh.hash = hash;
+    fresh.is_unspaced = is_unspaced;
+    fresh.is_profile = false;
+    for (std::size_t slot = hash & mask;; slot = (slot + 1) & mask) {
+        const std::uint32_t number = table_[slot];
+        const std::uint32_t is_new = number == 0;
+        const std::uint32_t id = is_new ? n_words_ : number - 1;
+        if (states_[id].key == stem) [[likely]] {
+            table_[slot] = id + 1;
+            n_words_ += is_new;
+            return id;
+        }
+    }
 }
 
 void RelationalLayer::end_of_sentence() {
     const std::size_t token_begin = tokens_.size();
+    const std::size_t n_content = n_content_;
     std::uint64_t bag[2] = {0, 0};  // sums over the set of words: the order of the words does not matter
     std::uint32_t n_unspaced = 0;
     ++sentence_stamp_;
-    for (std::size_t i = 0; i < n_content_; ++i) {
+    tokens_.resize(token_begin + n_content);
+    make_room(n_content);
+    for (std::size_t i = 0; i < n_content; ++i) {
         const ContentWord& word = words_[i];
-        const std::uint32_t id = id_of(word);
-        tokens_.push_back({id, word.is_carried});
-        n_unspaced += word.is_unspaced;
+        const bool is_unspaced = (word.facts & kUnspaced) != 0;
+        const std::uint32_t id = id_of(stem(word.key, word.facts & kLength), is_unspaced);
+        tokens_[token_begin + i] = {id, (word.facts & kCarried) != 0};
+        n_unspaced += is_unspaced;
         WordState& state = states_[id];
-        if (state.bag_stamp != sentence_stamp_) {
-            state.bag_stamp = sentence_stamp_;
-            const std::uint64_t hash = hash_key(state.key);
-            bag[0] += mix(hash);
-            bag[1] += mix(hash ^ 0xA5A5A5A5A5A5A5A5ull);
-        }
-        if (detail_) {
+        const std::uint64_t is_new = state.bag_stamp != sentence_stamp_ ? ~0ull : 0;
+        state.bag_stamp = sentence_stamp_;
+        bag[0] += state.hash & is_new;
+        bag[1] += mix(state.hash) & is_new;
+        if (detail_) [[unlikely]] {
             detail_->token_words.push_back(word.number);
             detail_->token_sentences.push_back(static_cast<std::int64_t>(where_.size()));
             detail_->token_stems.push_back(static_cast<std::int64_t>(detail_->stem_of(state.key)));
         }
     }
-    const bool has_content = n_content_ > 0;
-    const std::uint32_t n_listed = n_listed_;
+    const bool has_content = n_content > 0;
+    const auto n_listed = static_cast<std::uint32_t>(word_number_ - sentence_begin_ - n_content);
     const std::uint32_t continuities = continuities_;
-    n_content_ = n_listed_ = continuities_ = 0;
+    n_content_ = continuities_ = 0;
+    sentence_begin_ = word_number_;
     after_function_word_ = false;
     if (!has_content) {
         if (detail_) where_.push_back(kNowhere);
@@ -161,7 +190,6 @@ void RelationalLayer::mark_profile(std::size_t n_sentences) {
             if (state.block_stamp != block_stamp_) {
                 state.block_stamp = block_stamp_;
                 state.returns = 0;
-                state.n_characters = count_characters(state.key);
             } else if (state.last_sentence != i) {
                 ++state.returns;
             }
@@ -171,8 +199,8 @@ void RelationalLayer::mark_profile(std::size_t n_sentences) {
     const double often = std::max(3.0, 0.15 * static_cast<double>(n_sentences));
     for (std::size_t k = 0; k < t; ++k) {
         WordState& state = states_[tokens_[k].id];
-        state.is_profile = !state.is_unspaced && (state.n_characters <= 3 ||
-                                                  (state.n_characters <= 5 && state.returns + 1.0 >= often));
+        const std::uint32_t length = count_characters(state.key);
+        state.is_profile = !state.is_unspaced && (length <= 3 || (length <= 5 && state.returns + 1.0 >= often));
     }
 }
 
@@ -252,7 +280,10 @@ BlockFactors RelationalLayer::measure(std::size_t n_sentences, bool is_unspaced)
 double RelationalLayer::continuity(std::size_t n_sentences) const noexcept {
     const double n = static_cast<double>(n_sentences);
     double sum = 0.0;
+    std::uint32_t shown = 0;
+    for (std::size_t i = 0; i < n_sentences; ++i) shown |= pending_[i].continuities;
     for (unsigned c = 0; c < kContinuities; ++c) {
+        if (!(shown >> c & 1)) continue;  // absent everywhere: agrees exactly as often as expected
         std::uint32_t present = pending_[0].continuities >> c & 1, agreeing = 0;
         for (std::size_t i = 1; i < n_sentences; ++i) {
             present += pending_[i].continuities >> c & 1;
@@ -319,19 +350,18 @@ void RelationalLayer::judge(std::size_t n_sentences) {
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(n_sentences));
     for (Sentence& sentence : pending_) sentence.token_end -= token_end;
     tokens_.erase(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(token_end));
-    if (states_.size() > kManyWords) forget_old_words();
+    if (n_words_ > kManyWords) forget_old_words();
 }
 
 // Keeps memory and cache use of a long text those of a short one.
 void RelationalLayer::forget_old_words() {
     const std::vector<WordState> old = std::move(states_);
     states_ = {};
-    ++text_stamp_;
-    if (table_.size() != kSmallTable) table_.assign(kSmallTable, Slot{});
+    n_words_ = 0;
+    table_.assign(kSmallTable, 0u);
     for (Token& token : tokens_) {
-        const WordState& state = old[token.id];
-        // The key is a stem already: a length below five leaves it as it is.
-        token.id = id_of({state.key, 0, 0, false, state.is_unspaced});
+        make_room(1);
+        token.id = id_of(old[token.id].key, old[token.id].is_unspaced);
     }
 }
 

@@ -18,14 +18,22 @@ struct ScoringSink {
     RelationalLayer& relational;
     std::vector<unsigned char>& folded;
     Stop& stop;
-    std::size_t n_words = 0;
     std::size_t n_sentences = 0;
 
     void word(std::size_t begin, std::size_t end) {
-        const FoldedWord word = fold_word(text + begin, end - begin, end_of_text, folded);
+        WordKey key;
+        const std::size_t length = end - begin;
+        if (fold_word_quickly(text + begin, length, end_of_text, key)) [[likely]] {
+            const std::uint32_t listed = kFunctionWords[key];
+            relational.word(key, static_cast<std::uint32_t>(length), false, (listed | (length == 1)) != 0, listed);
+        } else {
+            slow_word(begin, end);
+        }
+    }
+    [[gnu::noinline]] void slow_word(std::size_t begin, std::size_t end) {
+        const FoldedWord word = fold_word_slowly({text + begin, end - begin}, folded);
         const std::uint32_t listed = kFunctionWords[word.key];
-        relational.word(word, (listed | word.is_single_character) != 0, listed);
-        ++n_words;
+        relational.word(word.key, std::min(word.length, 255u), word.is_unspaced, (listed | word.is_single_character) != 0, listed);
     }
     void sentence(std::size_t, std::size_t) {
         relational.end_of_sentence();
@@ -49,7 +57,7 @@ bool TextScorer::score(std::string_view text, Stop& stop, TextScores& out, Relat
     relational_.begin(detail);
     if (!scan_text(begin, text.size(), classify_, sink)) return false;
     const RelationalLayer::Result layer1 = relational_.finish();
-    out = {layer1.score, to_count(sink.n_sentences), to_count(sink.n_words), layer1.is_short};
+    out = {layer1.score, to_count(sink.n_sentences), to_count(relational_.n_words()), layer1.is_short};
     return true;
 }
 

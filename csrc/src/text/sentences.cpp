@@ -28,19 +28,39 @@ constexpr std::string_view kAbbreviations[] = {
     "p", "ph", "gmbh", "llc", "plc",
 };
 
-template <std::size_t N>
-constexpr auto sorted_keys(const std::string_view (&words)[N]) {
-    std::array<std::uint64_t, N> keys{};
-    for (std::size_t i = 0; i < N; ++i) keys[i] = ascii_key(words[i]).low;
-    std::sort(keys.begin(), keys.end());
-    return keys;
+enum class StopKind : std::uint8_t { plain, title, abbreviation };
+
+constexpr PerfectWordTable<256> make_table() {
+    std::array<WordKey, std::size(kTitles) + std::size(kAbbreviations)> keys{};
+    std::size_t n = 0;
+    for (const std::string_view word : kTitles) keys[n++] = ascii_key(word);
+    for (const std::string_view word : kAbbreviations) keys[n++] = ascii_key(word);
+    PerfectWordTable<256> table(keys);
+    for (std::size_t i = 0; i < n; ++i) {
+        table.set(keys[i], static_cast<std::uint16_t>(i < std::size(kTitles) ? StopKind::title : StopKind::abbreviation));
+    }
+    return table;
 }
-constexpr auto kTitleKeys = sorted_keys(kTitles);
-constexpr auto kAbbreviationKeys = sorted_keys(kAbbreviations);
+constinit const PerfectWordTable<256> kStopKinds = make_table();
 
 constexpr bool is_ascii_letter(unsigned char c) noexcept { return (c | 0x20u) - 'a' < 26u; }
 constexpr bool is_ascii_digit(unsigned char c) noexcept { return c - unsigned{'0'} < 10u; }
 constexpr bool is_blank(unsigned char c) noexcept { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+
+// char_class for ASCII, without leaving this file.
+constexpr CharClass ascii_class(unsigned char c) noexcept {
+    if (c - unsigned{'a'} < 26u) return CharClass::lower;
+    if (c - unsigned{'A'} < 26u) return CharClass::letter;
+    if (is_ascii_digit(c)) return CharClass::digit;
+    switch (c) {
+        case '.': case '!': case '?': return CharClass::stop;
+        case '"': case ')': case ']': case '}': return CharClass::closer;
+        case '(': case '[': case '{': return CharClass::opener;
+        case '\'': case '-': case '_': return CharClass::joiner;
+        case ' ': case '\t': case '\n': case '\v': case '\f': case '\r': return CharClass::space;
+        default: return CharClass::other;
+    }
+}
 
 struct Char {
     CharClass kind;
@@ -49,6 +69,8 @@ struct Char {
 };
 
 Char char_at(const SentenceContext& context, std::size_t at) noexcept {
+    const unsigned char byte = context.text[at];
+    if (byte < 0x80) return {ascii_class(byte), byte, 1};
     const CodePoint c = decode_utf8(context.text + at, context.text + context.size);
     return {char_class(c.value), c.value, c.length};
 }
@@ -60,7 +82,9 @@ bool starts_with_function_word(const SentenceContext& context, std::size_t at) n
     std::size_t end = at;
     while (end < context.size && end - at < 16 && is_ascii_letter(context.text[end])) ++end;
     if (end == at) return false;
-    return is_function_word(ascii_key({reinterpret_cast<const char*>(context.text) + at, end - at}));
+    WordKey key;
+    fold_word_quickly(context.text + at, end - at, context.text + context.size, key);
+    return is_function_word(key);
 }
 
 // Past a smiley after the marks, as in "Fine. :-)": it belongs to the sentence before it.
@@ -76,8 +100,6 @@ std::size_t skip_emoticon(const SentenceContext& context, std::size_t at) noexce
     return ends ? next : at;
 }
 
-enum class StopKind : std::uint8_t { plain, title, abbreviation };
-
 StopKind kind_of_full_stop(const SentenceContext& context, std::size_t stop) noexcept {
     if (context.word_end != stop || context.word_begin == context.word_end) return StopKind::plain;
     const unsigned char* word = context.text + context.word_begin;
@@ -91,10 +113,9 @@ StopKind kind_of_full_stop(const SentenceContext& context, std::size_t stop) noe
     const bool after_dot = context.word_begin >= 2 && word[-1] == '.' && is_ascii_letter(word[-2]);
     if (after_dot && length <= 2 && is_ascii_letter(word[0])) return StopKind::abbreviation;  // U.S.  e.g.  Ph.D.
     if (single_letter && word[0] < 'a') return StopKind::abbreviation;                         // an initial
-    const std::uint64_t key = ascii_key({reinterpret_cast<const char*>(word), length}).low;
-    if (std::binary_search(kTitleKeys.begin(), kTitleKeys.end(), key)) return StopKind::title;
-    if (std::binary_search(kAbbreviationKeys.begin(), kAbbreviationKeys.end(), key)) return StopKind::abbreviation;
-    return StopKind::plain;
+    WordKey key;
+    fold_word_quickly(word, length, context.text + context.size, key);
+    return static_cast<StopKind>(kStopKinds[key]);
 }
 
 bool is_list_marker(const SentenceContext& context, std::size_t at) noexcept {

@@ -19,14 +19,6 @@ WordKey hash_long_word(std::span<const unsigned char> folded) noexcept {
     return {a, b | 0xFFull << 56};
 }
 
-// The last three bytes of the word, the last one lowest.
-std::uint32_t last_three(const WordKey& key, std::uint32_t length) noexcept {
-    const auto byte = [&](std::uint32_t i) {
-        return static_cast<std::uint32_t>((i < 8 ? key.low >> (8 * i) : key.high >> (8 * (i - 8))) & 0xFF);
-    };
-    return byte(length - 1) | byte(length - 2) << 8 | byte(length - 3) << 16;
-}
-
 }  // namespace
 
 FoldedWord fold_word_slowly(std::span<const unsigned char> word, std::vector<unsigned char>& folded) {
@@ -53,30 +45,6 @@ FoldedWord fold_word_slowly(std::span<const unsigned char> word, std::vector<uns
     if (!folded.empty()) std::memcpy(half, folded.data(), folded.size());
     result.key = {half[0], half[1]};
     return result;
-}
-
-WordKey stem(const WordKey& key, std::uint32_t length) noexcept {
-    if (length < 5 || length > 16) return key;
-    const auto cut = [](const WordKey& k, std::uint32_t n) -> WordKey {
-        return {k.low & kByteMask[n < 8 ? n : 8], k.high & kByteMask[n < 8 ? 0 : n - 8]};
-    };
-    WordKey stemmed = key;
-    std::uint32_t n = length;
-    std::uint32_t tail = last_three(stemmed, n);
-    constexpr std::uint32_t s = 's', apostrophe_s = 's' | '\'' << 8;
-    if ((tail & 0xFFFF) == apostrophe_s) {
-        n -= 2;
-        stemmed = cut(stemmed, n);
-        if (n < 5) return stemmed;
-        tail = last_three(stemmed, n);
-    }
-    const std::uint32_t two = tail & 0xFFFF, one = tail & 0xFF;
-    constexpr std::uint32_t ing = 'g' | 'n' << 8 | 'i' << 16;
-    const bool drops_two = two == ('d' | 'e' << 8) || two == (s | 'e' << 8) || two == ('y' | 'l' << 8);
-    std::uint32_t drop = (one == s || one == 'e') ? 1 : 0;
-    drop = drops_two && n >= 6 ? 2 : drop;
-    drop = tail == ing && n >= 7 ? 3 : drop;
-    return cut(stemmed, n - drop);
 }
 
 }  // namespace hsca

@@ -72,11 +72,9 @@ class RelationalLayer {
     void begin(RelationalDetail* detail = nullptr);
 
     // `is_function_word`: carries grammar, not topic; `continuities`: bits of Continuity. No branch depends on them.
-    void word(const FoldedWord& word, bool is_function_word, std::uint32_t continuities) noexcept {
-        words_[n_content_] = {word.key, word.length, word_number_, after_function_word_, word.is_unspaced};
-        ++word_number_;
+    void word(const WordKey& key, std::uint32_t length, bool is_unspaced, bool is_function_word, std::uint32_t continuities) noexcept {
+        words_[n_content_] = {key, word_number_++, length | after_function_word_ * kCarried | is_unspaced * kUnspaced};
         n_content_ += !is_function_word;
-        n_listed_ += is_function_word;
         after_function_word_ = is_function_word;
         continuities_ |= continuities;
     }
@@ -89,14 +87,15 @@ class RelationalLayer {
     };
     Result finish();
 
+    std::size_t n_words() const noexcept { return word_number_; }
+
   private:
     struct ContentWord {
         WordKey key;
-        std::uint32_t length;
-        std::uint32_t number;
-        bool is_carried;
-        bool is_unspaced;
+        std::uint32_t number;  // in the text
+        std::uint32_t facts;   // length of the folded word in bytes, kCarried, kUnspaced: one store instead of three
     };
+    static constexpr std::uint32_t kCarried = 1u << 31, kUnspaced = 1u << 30, kLength = kUnspaced - 1;
     struct Token {
         std::uint32_t id;
         bool is_carried;
@@ -109,29 +108,27 @@ class RelationalLayer {
         std::uint32_t continuities;
         std::uint64_t bag[2];
     };
+    // Stamps only grow, so that what an earlier text left behind is never taken for this one's.
     struct WordState {
         WordKey key;
-        std::uint64_t bag_stamp = 0;    // sentence whose bag holds it
-        std::uint64_t block_stamp = 0;  // block the next fields are about
-        std::uint32_t last_sentence = 0;
-        std::uint32_t returns = 0;
-        std::uint32_t n_characters = 0;
-        bool is_unspaced = false;
-        bool is_profile = false;        // taken for a function word by its frequency
-        double tie = 0.0;
-    };
-    struct Slot {
-        WordKey key;
-        std::uint64_t stamp = 0;
-        std::uint32_t id = 0;
+        std::uint64_t hash;
+        std::uint64_t bag_stamp;    // sentence whose bag holds it
+        std::uint64_t block_stamp;  // block the next fields are about
+        std::uint32_t last_sentence;
+        std::uint32_t returns;
+        double tie;
+        bool is_unspaced;
+        bool is_profile;            // taken for a function word by its frequency
     };
     struct Return {
         std::uint32_t id;
         std::uint32_t gap;
     };
 
-    std::uint32_t id_of(const ContentWord& word);
-    void grow_table();
+    std::uint32_t id_of(const WordKey& stem, bool is_unspaced) noexcept;
+    void place(std::uint32_t id) noexcept;
+    void make_room(std::size_t n_words);
+    void clear_words();
     void forget_old_words();
     void judge(std::size_t n_sentences);
     void mark_profile(std::size_t n_sentences);
@@ -145,15 +142,15 @@ class RelationalLayer {
     // the sentence being read
     std::vector<ContentWord> words_;
     std::size_t n_content_ = 0;
-    std::uint32_t n_listed_ = 0;
+    std::uint32_t sentence_begin_ = 0;  // number of its first word
     std::uint32_t word_number_ = 0;
     bool after_function_word_ = false;
     std::uint32_t continuities_ = 0;
 
-    // the vocabulary: an open table of ids, emptied by moving the stamp on
-    std::vector<Slot> table_;
-    std::uint64_t text_stamp_ = 0;
-    std::vector<WordState> states_;
+    // the vocabulary: an open table of id + 1, 0 for a free slot
+    std::vector<std::uint32_t> table_;
+    std::vector<WordState> states_;  // the first n_words_ are in use
+    std::uint32_t n_words_ = 0;
 
     // distinct sentences not yet judged
     std::vector<Token> tokens_;

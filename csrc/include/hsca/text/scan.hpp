@@ -205,18 +205,19 @@ bool scan_text(const unsigned char* text, std::size_t size, ClassifyBytes classi
             word_carry = m.word >> 63;
             digit_carry = m.digit >> 63;
 
+            // A word that reached into this block ends before anything else in it.
+            if (open_word != kNowhere && ends) {
+                emit_word(open_word, base + static_cast<unsigned>(std::countr_zero(ends)));
+                ends &= ends - 1;
+                open_word = kNowhere;
+            }
             for (;;) {
                 const unsigned limit = events ? static_cast<unsigned>(std::countr_zero(events)) : 64;
                 std::uint64_t due = limit == 64 ? ends : ends & ((2ull << limit) - 1);
                 ends ^= due;
                 for (; due; due &= due - 1) {
-                    std::size_t begin = open_word;
-                    if (begin == kNowhere) {
-                        begin = base + static_cast<unsigned>(std::countr_zero(starts));
-                        starts &= starts - 1;
-                    }
-                    open_word = kNowhere;
-                    emit_word(begin, base + static_cast<unsigned>(std::countr_zero(due)));
+                    emit_word(base + static_cast<unsigned>(std::countr_zero(starts)), base + static_cast<unsigned>(std::countr_zero(due)));
+                    starts &= starts - 1;
                 }
                 if (!events) break;
                 const std::size_t at = base + limit;
