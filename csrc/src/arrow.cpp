@@ -21,11 +21,14 @@ bool is_valid(const void* bitmap, std::int64_t i) noexcept {
 template <class Offset>
 void read_offsets(const ArrowArray& array, std::int64_t first_row, std::span<std::string_view> views,
                   std::span<std::uint8_t> valid) {
-    const auto* offsets = static_cast<const Offset*>(array.buffers[1]) + array.offset;
+    // Buffers need not be aligned.
+    const auto* offsets = static_cast<const char*>(array.buffers[1]) + array.offset * static_cast<std::int64_t>(sizeof(Offset));
     const auto* data = static_cast<const char*>(array.buffers[2]);
     for (std::size_t i = 0; i < views.size(); ++i) {
         const auto row = static_cast<std::int64_t>(i);
-        const Offset begin = offsets[i], end = offsets[i + 1];
+        Offset begin, end;
+        std::memcpy(&begin, offsets + i * sizeof(Offset), sizeof(Offset));
+        std::memcpy(&end, offsets + (i + 1) * sizeof(Offset), sizeof(Offset));
         if (begin < 0 || end < begin) {
             bad_row(first_row + row, "has offsets " + std::to_string(begin) + " and " + std::to_string(end));
         }
@@ -40,7 +43,7 @@ void read_views(const ArrowArray& array, std::int64_t first_row, std::span<std::
                 std::span<std::uint8_t> valid) {
     const auto* rows = static_cast<const char*>(array.buffers[1]) + array.offset * 16;
     const std::int64_t n_data = array.n_buffers - 3;
-    const auto* sizes = static_cast<const std::int64_t*>(array.buffers[array.n_buffers - 1]);
+    const auto* sizes = static_cast<const char*>(array.buffers[array.n_buffers - 1]);
     for (std::size_t i = 0; i < views.size(); ++i) {
         const auto row = static_cast<std::int64_t>(i);
         valid[i] = is_valid(array.buffers[0], array.offset + row);
@@ -56,8 +59,9 @@ void read_views(const ArrowArray& array, std::int64_t first_row, std::span<std::
             views[i] = {view + 4, static_cast<std::size_t>(length)};
             continue;
         }
-        if (buffer < 0 || buffer >= n_data || !sizes || !array.buffers[2 + buffer] || offset < 0 ||
-            static_cast<std::int64_t>(offset) + length > sizes[buffer]) {
+        std::int64_t size = -1;
+        if (buffer >= 0 && buffer < n_data && sizes && array.buffers[2 + buffer]) std::memcpy(&size, sizes + 8 * std::int64_t{buffer}, 8);
+        if (offset < 0 || static_cast<std::int64_t>(offset) + length > size) {
             bad_row(first_row + row, "points outside its data buffers (buffer " + std::to_string(buffer) + ", offset " +
                                          std::to_string(offset) + ", length " + std::to_string(length) + ")");
         }
@@ -75,6 +79,7 @@ StringLayout string_layout(std::string_view format) noexcept {
 }
 
 void check_string_array(const ArrowArray& array, StringLayout layout) {
+    if (layout == StringLayout::unknown) bad_array("is not a string array");
     constexpr std::int64_t kMost = std::int64_t{1} << 56;  // beyond any memory; keeps the arithmetic below from overflowing
     if (array.length < 0 || array.length > kMost) bad_array("length is " + std::to_string(array.length));
     if (array.offset < 0 || array.offset > kMost) bad_array("offset is " + std::to_string(array.offset));
@@ -95,9 +100,8 @@ void read_strings(const ArrowArray& array, StringLayout layout, std::int64_t fir
         case StringLayout::offsets32: return read_offsets<std::int32_t>(array, first_row, views, valid);
         case StringLayout::offsets64: return read_offsets<std::int64_t>(array, first_row, views, valid);
         case StringLayout::views: return read_views(array, first_row, views, valid);
-        case StringLayout::unknown: break;
+        case StringLayout::unknown: return;  // refused above
     }
-    bad_array("is not a string array");
 }
 
 }  // namespace hsca

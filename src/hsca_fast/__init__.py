@@ -6,14 +6,10 @@
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
 """
 
-from importlib.metadata import version as _version
-
 from hsca_fast.config import ScoringConfig
 from hsca_fast.text.relational import BlockFactors, RelationalWeights, relational_weights
 from hsca_fast.text.scoring import ScoreBatch, score_texts
 from hsca_fast.text.segmentation import Segmentation, segment
-
-__version__ = _version("hsca_fast")
 
 __all__ = [
     "BlockFactors",
@@ -21,8 +17,15 @@ __all__ = [
     "ScoreBatch",
     "ScoringConfig",
     "Segmentation",
-    "__version__",
     "relational_weights",
     "score_texts",
     "segment",
 ]
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":  # looked up on demand: importlib.metadata costs more than the rest of the import
+        from importlib.metadata import version
+
+        return version("hsca_fast")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

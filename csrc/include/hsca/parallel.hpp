@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -48,6 +47,7 @@ class Stop {
 
 template <class Body>
 bool parallel_for(std::size_t n, std::size_t threads, std::size_t grain, Stop& stop, Body&& body) {
+    grain = std::clamp<std::size_t>(grain, 1, std::max<std::size_t>(1, n));
     threads = std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(1, (n + grain - 1) / grain));
     std::atomic<std::size_t> next{0};
     std::mutex mutex;
@@ -79,7 +79,7 @@ bool parallel_for(std::size_t n, std::size_t threads, std::size_t grain, Stop& s
                 --running;
                 finished.notify_one();
             });
-        } catch (const std::system_error&) {
+        } catch (...) {  // std::system_error or std::bad_alloc; let out, it would end the process: helpers are running
             const std::lock_guard lock(mutex);
             running -= threads - worker;
             break;

@@ -47,8 +47,7 @@ std::size_t RelationalDetail::stem_of(const WordKey& key) {
 
 void RelationalLayer::begin(RelationalDetail* detail) {
     detail_ = detail;
-    n_content_ = sentence_begin_ = word_number_ = continuities_ = 0;
-    after_function_word_ = false;
+    word_number_ = 0;
     clear_words();
     tokens_.clear();
     pending_.clear();
@@ -105,7 +104,7 @@ inline std::uint32_t RelationalLayer::id_of(const WordKey& stem, bool is_unspace
     for (std::size_t slot = hash & mask;; slot = (slot + 1) & mask) {
         const std::uint32_t number = table_[slot];
         const std::uint32_t is_new = number == 0;
-        const std::uint32_t id = is_new ? n_words_ : number - 1;
+        const std::uint32_t id = number - 1 + ((n_words_ + 1) & (0u - is_new));  // a ?: here becomes a branch
         if (states_[id].key == stem) [[likely]] {
             table_[slot] = id + 1;
             n_words_ += is_new;
@@ -114,19 +113,30 @@ inline std::uint32_t RelationalLayer::id_of(const WordKey& stem, bool is_unspace
     }
 }
 
-void RelationalLayer::end_of_sentence() {
+void RelationalLayer::add_sentence(std::span<const SentenceWord> words) {
+    // Whether a word is a function word is a coin toss: no branch depends on it.
+    constexpr std::uint32_t kCarried = 1u << 31;
+    std::size_t n_content = 0;
+    std::uint32_t facts = 0, after_function_word = 0;
+    for (std::uint32_t i = 0; i < words.size(); ++i) {
+        const std::uint32_t is_function = (words[i].facts & SentenceWord::kFunction) != 0;
+        content_[n_content] = i | after_function_word;
+        n_content += 1 - is_function;
+        after_function_word = kCarried & (0u - is_function);
+        facts |= words[i].facts;
+    }
+
     const std::size_t token_begin = tokens_.size();
-    const std::size_t n_content = n_content_;
     std::uint64_t bag[2] = {0, 0};  // sums over the set of words: the order of the words does not matter
     std::uint32_t n_unspaced = 0;
     ++sentence_stamp_;
     tokens_.resize(token_begin + n_content);
     make_room(n_content);
     for (std::size_t i = 0; i < n_content; ++i) {
-        const ContentWord& word = words_[i];
-        const bool is_unspaced = (word.facts & kUnspaced) != 0;
-        const std::uint32_t id = id_of(stem(word.key, word.facts & kLength), is_unspaced);
-        tokens_[token_begin + i] = {id, (word.facts & kCarried) != 0};
+        const SentenceWord& word = words[content_[i] & ~kCarried];
+        const bool is_unspaced = (word.facts & SentenceWord::kUnspaced) != 0;
+        const std::uint32_t id = id_of(stem(word.key, word.length), is_unspaced);
+        tokens_[token_begin + i] = {id, (content_[i] & kCarried) != 0};
         n_unspaced += is_unspaced;
         WordState& state = states_[id];
         const std::uint64_t is_new = state.bag_stamp != sentence_stamp_ ? ~0ull : 0;
@@ -134,17 +144,15 @@ void RelationalLayer::end_of_sentence() {
         bag[0] += state.hash & is_new;
         bag[1] += mix(state.hash) & is_new;
         if (detail_) [[unlikely]] {
-            detail_->token_words.push_back(word.number);
+            detail_->token_words.push_back(static_cast<std::int64_t>(word_number_ + (content_[i] & ~kCarried)));
             detail_->token_sentences.push_back(static_cast<std::int64_t>(where_.size()));
             detail_->token_stems.push_back(static_cast<std::int64_t>(detail_->stem_of(state.key)));
         }
     }
+    word_number_ += words.size();
     const bool has_content = n_content > 0;
-    const auto n_listed = static_cast<std::uint32_t>(word_number_ - sentence_begin_ - n_content);
-    const std::uint32_t continuities = continuities_;
-    n_content_ = continuities_ = 0;
-    sentence_begin_ = word_number_;
-    after_function_word_ = false;
+    const auto n_listed = static_cast<std::uint32_t>(words.size() - n_content);
+    const std::uint32_t continuities = facts & SentenceWord::kContinuity;
     if (!has_content) {
         if (detail_) where_.push_back(kNowhere);
         return;

@@ -5,7 +5,6 @@
 #include <memory>
 #include <stdexcept>
 
-#include "hsca/text/function_words.hpp"
 #include "hsca/text/scan.hpp"
 
 namespace hsca {
@@ -13,30 +12,14 @@ namespace hsca {
 namespace {
 
 struct ScoringSink {
-    const unsigned char* text;
-    const unsigned char* end_of_text;
+    SentenceWords& words;
     RelationalLayer& relational;
-    std::vector<unsigned char>& folded;
     Stop& stop;
     std::size_t n_sentences = 0;
 
-    void word(std::size_t begin, std::size_t end) {
-        WordKey key;
-        const std::size_t length = end - begin;
-        if (fold_word_quickly(text + begin, length, end_of_text, key)) [[likely]] {
-            const std::uint32_t listed = kFunctionWords[key];
-            relational.word(key, static_cast<std::uint32_t>(length), false, (listed | (length == 1)) != 0, listed);
-        } else {
-            slow_word(begin, end);
-        }
-    }
-    [[gnu::noinline]] void slow_word(std::size_t begin, std::size_t end) {
-        const FoldedWord word = fold_word_slowly({text + begin, end - begin}, folded);
-        const std::uint32_t listed = kFunctionWords[word.key];
-        relational.word(word.key, std::min(word.length, 255u), word.is_unspaced, (listed | word.is_single_character) != 0, listed);
-    }
+    void word(std::size_t begin, std::size_t end) { words.add(begin, end); }
     void sentence(std::size_t, std::size_t) {
-        relational.end_of_sentence();
+        relational.add_sentence(words.fold());
         ++n_sentences;
     }
     void paragraph(std::size_t, std::size_t) {}
@@ -53,7 +36,8 @@ TextScorer::TextScorer(const ScoringConfig& config) : classify_(classify_bytes(c
 
 bool TextScorer::score(std::string_view text, Stop& stop, TextScores& out, RelationalDetail* detail) {
     const auto* begin = reinterpret_cast<const unsigned char*>(text.data());
-    ScoringSink sink{begin, begin + text.size(), relational_, folded_, stop};
+    ScoringSink sink{words_, relational_, stop};
+    words_.begin_text(begin, text.size());
     relational_.begin(detail);
     if (!scan_text(begin, text.size(), classify_, sink)) return false;
     const RelationalLayer::Result layer1 = relational_.finish();

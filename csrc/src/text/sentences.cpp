@@ -43,7 +43,6 @@ constexpr PerfectWordTable<256> make_table() {
 }
 constinit const PerfectWordTable<256> kStopKinds = make_table();
 
-constexpr bool is_ascii_letter(unsigned char c) noexcept { return (c | 0x20u) - 'a' < 26u; }
 constexpr bool is_ascii_digit(unsigned char c) noexcept { return c - unsigned{'0'} < 10u; }
 constexpr bool is_blank(unsigned char c) noexcept { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
@@ -94,7 +93,7 @@ std::size_t skip_emoticon(const SentenceContext& context, std::size_t at) noexce
     if (next == at || next >= context.size || (context.text[next] != ':' && context.text[next] != ';')) return at;
     ++next;
     if (next < context.size && context.text[next] == '-') ++next;
-    if (next >= context.size || std::string_view(")(DPp").find(static_cast<char>(context.text[next])) == std::string_view::npos) return at;
+    if (next >= context.size || (context.text[next] != ')' && context.text[next] != '(')) return at;
     ++next;
     const bool ends = next == context.size || context.text[next] == ' ' || (context.text[next] >= '\t' && context.text[next] <= '\r');
     return ends ? next : at;
@@ -222,7 +221,7 @@ Boundary boundary_at_stop(const SentenceContext& context, std::size_t position) 
 Boundary boundary_at_newline(const SentenceContext& context, std::size_t position) noexcept {
     std::size_t end = position;
     while (end > context.sentence_begin && is_blank(context.text[end - 1])) --end;
-    if (context.text[position] != '\n') return {Break::paragraph, end, position + 3};
+    if (context.text[position] != '\n') return {Break::paragraph, end, skip_space(context.text, context.size, position + 3)};
     std::size_t next = position + 1;
     while (next < context.size && is_blank(context.text[next])) ++next;
     if (next == context.size) return {Break::none, end, next};

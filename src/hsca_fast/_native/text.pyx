@@ -91,6 +91,10 @@ cdef extern from "hsca/text/score_text.hpp" namespace "hsca" nogil:
     ) except +
 
 
+cdef extern from "hsca/floor.hpp" namespace "hsca" nogil:
+    uint64_t c_split_and_hash "hsca::split_and_hash"(span[const_string_view]) noexcept
+
+
 cdef extern from "Python.h":
     int PyErr_CheckSignals() except -1
 
@@ -236,3 +240,24 @@ def relational_detail(bytes text not None, Py_ssize_t window):
             for b in detail.blocks
         ],
     }
+
+
+def split_and_hash(StringColumn column not None):
+    """The benchmark's floor: lower-case, split and hash every row in a plain loop."""
+    cdef uint64_t total
+    with nogil:
+        total = c_split_and_hash(span[const_string_view](column.views.data(), column.views.size()))
+    return total
+
+
+def segment_rows(StringColumn column not None):
+    """Number of words, sentences and paragraphs over all rows, by way of their offset arrays; for the benchmarks."""
+    cdef Segments found
+    cdef size_t i, words = 0, sentences = 0, paragraphs = 0
+    with nogil:
+        for i in range(column.views.size()):
+            c_segment(column.views[i], SimdLevel.avx2, found)
+            words += found.words.size() // 2
+            sentences += found.sentences.size() // 2
+            paragraphs += found.paragraphs.size() // 2
+    return words, sentences, paragraphs

@@ -27,7 +27,7 @@ ABBREVIATIONS = frozenset(
     "mich minn okla wash wis tenn p ph gmbh llc plc".split()
 )
 _LIST_MARKER = re.compile(r"(?:[-*+•–—▪●◦⁃]|[0-9]{1,3}[.)]|[A-Za-z]\))[ \t]")  # noqa: RUF001 - real bullets
-_EMOTICON = re.compile(r" +[:;]-?[)(DPp](?=[ \t-\r]|\Z)")
+_EMOTICON = re.compile(r" +[:;]-?[)(](?=[ \t-\r]|\Z)")
 MAX_SENTENCE_WORDS = 1000  # a longer sentence is cut
 _HEADING = re.compile(r"#{1,6}[ \t]")
 

@@ -40,7 +40,8 @@ class PerfectWordTable {
         const std::uint64_t both = both_halves(key);
         const std::size_t slot = slot_of(hash_of(both), displacement_[bucket_of(hash_of(both))]);
         std::uint32_t is_same = both_[slot] == both;
-        // Only words of more than eight bytes can share `both` with another word.
+        // A word of at most eight bytes shares `both` with no other: two ASCII bytes leave one without the case bit, two lead
+        // bytes leave one of ASCII's controls, and no folded word holds either (test_function_words.cpp tries all).
         if (key.high && is_same) [[unlikely]] is_same = high_[slot] == key.high;
         return values_[slot] & (0u - is_same);
     }
@@ -52,7 +53,7 @@ class PerfectWordTable {
 
   private:
     static constexpr std::uint64_t both_halves(const WordKey& key) noexcept {
-        return key.low ^ (key.high << 29 | key.high >> 35);
+        return key.low ^ (key.high << 48 | key.high >> 16);
     }
     static constexpr std::uint64_t hash_of(std::uint64_t both) noexcept {
         const std::uint64_t x = (both ^ both >> 29) * 0x9E3779B97F4A7C15ull;  // the last bytes must reach the low bits, too

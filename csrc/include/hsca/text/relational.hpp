@@ -13,13 +13,16 @@
 // Text: mean over its sentences. All sums are float64 in text order; empty text scores 0.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "hsca/text/scan.hpp"
+#include "hsca/text/sentence_words.hpp"
 #include "hsca/text/words.hpp"
 
 namespace hsca {
@@ -62,24 +65,16 @@ struct RelationalDetail {
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> numbers_;
 };
 
-// Words of one text, then end_of_sentence() for each sentence, then finish(). Reusable: begin() starts the next text.
+// Sentences of one text, then finish(). Reusable: begin() starts the next text.
 class RelationalLayer {
   public:
     static constexpr std::size_t kBlock = 64;               // a text's last block has up to kBlock / 2 more
 
-    explicit RelationalLayer(const RelationalConfig& config) : config_(config), words_(kMaxSentenceWords + 1) {}
+    explicit RelationalLayer(const RelationalConfig& config) : config_(config) {}
 
     void begin(RelationalDetail* detail = nullptr);
 
-    // `is_function_word`: carries grammar, not topic; `continuities`: bits of Continuity. No branch depends on them.
-    void word(const WordKey& key, std::uint32_t length, bool is_unspaced, bool is_function_word, std::uint32_t continuities) noexcept {
-        words_[n_content_] = {key, word_number_++, length | after_function_word_ * kCarried | is_unspaced * kUnspaced};
-        n_content_ += !is_function_word;
-        after_function_word_ = is_function_word;
-        continuities_ |= continuities;
-    }
-
-    void end_of_sentence();
+    void add_sentence(std::span<const SentenceWord> words);
 
     struct Result {
         double score;
@@ -90,12 +85,6 @@ class RelationalLayer {
     std::size_t n_words() const noexcept { return word_number_; }
 
   private:
-    struct ContentWord {
-        WordKey key;
-        std::uint32_t number;  // in the text
-        std::uint32_t facts;   // length of the folded word in bytes, kCarried, kUnspaced: one store instead of three
-    };
-    static constexpr std::uint32_t kCarried = 1u << 31, kUnspaced = 1u << 30, kLength = kUnspaced - 1;
     struct Token {
         std::uint32_t id;
         bool is_carried;
@@ -139,13 +128,8 @@ class RelationalLayer {
     RelationalConfig config_;
     RelationalDetail* detail_ = nullptr;
 
-    // the sentence being read
-    std::vector<ContentWord> words_;
-    std::size_t n_content_ = 0;
-    std::uint32_t sentence_begin_ = 0;  // number of its first word
-    std::uint32_t word_number_ = 0;
-    bool after_function_word_ = false;
-    std::uint32_t continuities_ = 0;
+    std::array<std::uint32_t, kMaxSentenceWords + 1> content_;  // the sentence's content words, kCarried marked
+    std::size_t word_number_ = 0;                               // of the sentence's first word in the text
 
     // the vocabulary: an open table of id + 1, 0 for a free slot
     std::vector<std::uint32_t> table_;

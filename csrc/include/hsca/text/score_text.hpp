@@ -35,8 +35,8 @@ class TextScorer {
 
   private:
     ClassifyBytes classify_;
+    SentenceWords words_;
     RelationalLayer relational_;
-    std::vector<unsigned char> folded_;
 };
 
 // Where a batch's results go: one element a text.

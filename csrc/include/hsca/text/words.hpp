@@ -60,14 +60,16 @@ inline bool fold_word_quickly(const unsigned char* word, std::size_t length, con
     constexpr std::uint64_t kHighBits = 0x8080808080808080ull;
     constexpr std::uint64_t kCase = 0x2020202020202020ull;  // every ASCII byte of a word but a capital and '_' has this bit
     if (length > 16) [[unlikely]] return false;
-    std::uint64_t half[2] = {0, 0};
-    if (end_of_text - word >= 16) [[likely]] {
-        std::memcpy(half, word, 16);
-    } else {
-        std::memcpy(half, word, length);
-    }
     const WordKey& mask = kKeyMask[length];
-    key = {(half[0] | kCase) & mask.low, (half[1] | kCase) & mask.high};
+    if (end_of_text - word >= 16) [[likely]] {
+        std::memcpy(&key.low, word, 8);
+        std::memcpy(&key.high, word + 8, 8);
+    } else {
+        key = {0, 0};
+        std::memcpy(&key, word, length);
+    }
+    key.low = (key.low | kCase) & mask.low;
+    key.high = (key.high | kCase) & mask.high;
     return !((key.low | key.high) & kHighBits);
 }
 

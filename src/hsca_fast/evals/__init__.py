@@ -1,0 +1,1 @@
+"""Measurements that work from an installed package."""

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Everything a change must pass: install into .venv, lint, the C++ core's tests plain and under sanitizers, pytest.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+python=.venv/bin/python
+[ -x "$python" ] || python3 -m venv .venv
+"$python" -m pip install --quiet --upgrade pip
+"$python" -m pip install --quiet '.[test]'
+export PATH="$PWD/.venv/bin:$PATH"
+
+echo "== lint"
+ruff check .
+ruff format --check .
+mypy
+python -m mypy.stubtest hsca_fast._native.strings hsca_fast._native.text hsca_fast._native.arrow
+find csrc -name '*.hpp' -o -name '*.cpp' | xargs clang-format --dry-run --Werror
+
+echo "== C++ core"
+for preset in default asan; do
+    cmake --preset "$preset" >/dev/null
+    cmake --build --preset "$preset" --parallel 2
+    ctest --preset "$preset"
+done
+
+echo "== Python"
+python -m pytest -q
