@@ -32,7 +32,11 @@ def test_readme_table_is_what_the_command_prints():
     shown = [line.split() for line in readme.splitlines() if line.startswith("    examples/texts/")]
     assert len(shown) >= 5
     printed = subprocess.run(
-        [sys.executable, "-m", "hsca_fast", "score", "examples/texts"], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "hsca_fast", "score", "examples/texts"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     rows = [line.split() for line in printed.splitlines()]
     for line in shown:

@@ -56,7 +56,11 @@ def nltk_texts(data: Path) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
         with zipfile.ZipFile(io.BytesIO(archive.extractfile(inner["abc.zip"]).read())) as files:
             for section in ("rural", "science"):
                 text = files.read(f"abc/{section}.txt").decode("latin-1")
-                stories = re.split(r"\n\s*\n", text) if section == "rural" else re.split(r"\n(?=[A-Z][^.!?\n]{10,60}\n)", text)
+                stories = (
+                    re.split(r"\n\s*\n", text)
+                    if section == "rural"
+                    else re.split(r"\n(?=[A-Z][^.!?\n]{10,60}\n)", text)
+                )
                 abc[section] = [s for s in stories if len(s) > 600]
     return brown, abc
 
@@ -70,17 +74,18 @@ def abstracts(data: Path) -> list[str]:
 
 def load(data: Path) -> dict[str, dict[str, list[str]]]:
     brown, abc = nltk_texts(data)
-    fiction = list(books(data).values())
+    by_author = list(books(data).values())
+    fiction = [[text for texts in by_author[half::2] for text in texts] for half in (0, 1)]
     papers = abstracts(data)
     return {
         "tuning": {
             "news": abc["rural"] + brown["a"][:22] + brown["b"],
-            "fiction": sum(fiction[0::2], []) + brown["k"] + brown["l"],
+            "fiction": fiction[0] + brown["k"] + brown["l"],
             "technical": papers[0::2] + brown["e"] + brown["f"],
         },
         "held-out": {
             "news": abc["science"] + brown["a"][22:] + brown["c"],
-            "fiction": sum(fiction[1::2], []) + brown["m"] + brown["n"] + brown["p"],
+            "fiction": fiction[1] + brown["m"] + brown["n"] + brown["p"],
             "technical": papers[1::2] + brown["j"] + brown["h"],
         },
     }
@@ -250,7 +255,8 @@ def fit(cells: dict[tuple[str, int], np.ndarray], genres: list[str]) -> dict[str
         constants["LOG_SCALE"] = log_scale - shift
         worst = min(
             np.mean(np.concatenate([scores(cells[k, s], constants) for s in SIZES if s >= 1000]) <= 0.35)
-            for k in ADVERSARIES if k != "one_author"
+            for k in ADVERSARIES
+            if k != "one_author"
         )
         if worst >= 0.93:
             break
@@ -279,7 +285,9 @@ def main() -> None:
     genres = list(halves["tuning"])
     constants = {name: getattr(relational, name) for name in (
         "BREADTH_WEIGHT", "CARRIAGE_WEIGHT", "CLUSTER_WEIGHT", "LENGTH_WEIGHT", "CONTINUITY_WEIGHT", "LOG_SCALE", "SOFTNESS")}  # fmt: skip
-    measured = {name: {cell: np.array([features(t) for t in ts]) for cell, ts in cells.items()} for name, cells in texts.items()}
+    measured = {
+        name: {cell: np.array([features(t) for t in ts]) for cell, ts in cells.items()} for name, cells in texts.items()
+    }
     if args.fit:
         constants = fit(measured["tuning"], genres)
     print("constants", {k: round(float(v), 3) for k, v in constants.items()})

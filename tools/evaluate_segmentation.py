@@ -82,9 +82,7 @@ def splitters() -> dict[str, object]:
     if importlib.util.find_spec("unicode_segmentation_rs"):
         import unicode_segmentation_rs
 
-        found["unicode-segmentation-rs"] = lambda text: ends_of(
-            text, unicode_segmentation_rs.unicode_sentences(text)
-        )
+        found["unicode-segmentation-rs"] = lambda text: ends_of(text, unicode_segmentation_rs.unicode_sentences(text))
     return found
 
 
@@ -105,7 +103,12 @@ def main() -> None:
             gold += len(ends)
             if name == "hsca_fast" and shown < args.errors:
                 for at in sorted(found ^ ends):
-                    print("extra  " if at in found else "missing", repr(text[max(0, at - 50) : at]), "|", repr(text[at : at + 30]))
+                    print(
+                        "extra  " if at in found else "missing",
+                        repr(text[max(0, at - 50) : at]),
+                        "|",
+                        repr(text[at : at + 30]),
+                    )
                     shown += 1
         print(f"{name:24} precision {hit / made:.4f} recall {hit / gold:.4f} F1 {2 * hit / (made + gold):.4f}")
 

@@ -10,9 +10,7 @@ import sys
 import unicodedata
 
 # The order is the enum CharClass in hsca/text/unicode.hpp.
-CLASSES = (
-    "other lower letter digit mark unspaced stop wide_stop closer opener joiner space paragraph"
-).split()
+CLASSES = ("other lower letter digit mark unspaced stop wide_stop closer opener joiner space paragraph").split()
 BLOCK = 128
 
 # Written without spaces between words: Han, kana, bopomofo, and the scripts of mainland South-East Asia.
@@ -69,9 +67,7 @@ def fold(cp: int) -> bytes:
 
 def two_stage(values: list[int]) -> tuple[list[int], list[list[int]]]:
     blocks: dict[tuple[int, ...], int] = {}
-    index = [
-        blocks.setdefault(tuple(values[i : i + BLOCK]), len(blocks)) for i in range(0, len(values), BLOCK)
-    ]
+    index = [blocks.setdefault(tuple(values[i : i + BLOCK]), len(blocks)) for i in range(0, len(values), BLOCK)]
     return index, [list(b) for b in blocks]
 
 

@@ -257,9 +257,7 @@ def test_full_disk_leaves_nothing_under_the_name(tmp_path, extension):
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize(
-    "args", [["doctor"], *(["score", "data.jsonl", "--format", f] for f in ("table", "parquet"))]
-)
+@pytest.mark.parametrize("args", [["doctor"], *(["score", "data.jsonl", "--format", f] for f in ("table", "parquet"))])
 def test_full_device_as_standard_output(corpus, args, unbuffered):
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "wb") as full:

@@ -196,9 +196,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, extension):
             file.write(records[extension] * 1024)
     assert path.stat().st_size > 38e6
     tracemalloc.start()
-    n_bytes = sum(
-        batch.n_bytes for batch in CorpusReader([str(path)], chunk_bytes=1 << 20, batch_bytes=2 << 20)
-    )
+    n_bytes = sum(batch.n_bytes for batch in CorpusReader([str(path)], chunk_bytes=1 << 20, batch_bytes=2 << 20))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert n_bytes > 38e6
@@ -208,9 +206,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, extension):
 # ---- encodings
 
 
-@pytest.mark.parametrize(
-    ("extension", "content"), [("txt", "t"), ("jsonl", '{"text": "t"}'), ("csv", "text\nt\n")]
-)
+@pytest.mark.parametrize(("extension", "content"), [("txt", "t"), ("jsonl", '{"text": "t"}'), ("csv", "text\nt\n")])
 def test_byte_order_mark_is_dropped(tmp_path, extension, content):
     path = tmp_path / f"a.{extension}"
     path.write_bytes(b"\xef\xbb\xbf" + content.encode())

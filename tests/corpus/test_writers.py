@@ -76,9 +76,7 @@ def write(path, *batches, file_format):
 @pytest.mark.parametrize("source", ["a.txt", 'odd "näme", 漢%s\n.txt'])
 def test_what_is_written_reads_back_bit_for_bit(tmp_path, file_format, source):
     path = tmp_path / "out"
-    write(
-        path, batch(0), batch(3, source=source), batch(0), batch(2, 3, source=source), file_format=file_format
-    )
+    write(path, batch(0), batch(3, source=source), batch(0), batch(2, 3, source=source), file_format=file_format)
     assert READERS[file_format](path) == expected(5, source)
 
 

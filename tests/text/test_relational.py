@@ -1,12 +1,14 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from strategies import MESSY_TEXT, PROSE
 
 import hsca_fast
 from hsca_fast._native import text as native
 from hsca_fast._reference import relational as reference
 from hsca_fast._reference import segmentation
-from strategies import MESSY_TEXT, PROSE
 
 FUNCTION_WORDS = frozenset(native.function_words())
 
@@ -72,9 +74,7 @@ def test_in_range(text):
         assert ((values >= 0) & (values <= 1)).all()
 
 
-@pytest.mark.parametrize(
-    "word", ["houses", "house", "walking", "man's", "реках", "cats", "quickly", "a" * 17 + "s"]
-)
+@pytest.mark.parametrize("word", ["houses", "house", "walking", "man's", "реках", "cats", "quickly", "a" * 17 + "s"])
 def test_stems_join_what_the_reference_joins(word):
     base = reference.stem(word)
     weights = hsca_fast.relational_weights(f"Green {word} grow. Blue {base} fall. Red {word} rest.")
@@ -144,7 +144,7 @@ def test_strangers_lower_the_score_steadily():
     curve = [score(" ".join(strangers[:k] + sentences[k:])) for k in range(len(sentences) + 1)]
     assert curve[0] > 0.5
     assert curve[-1] < 0.2
-    assert all(later <= earlier + 0.05 for earlier, later in zip(curve, curve[1:], strict=False)), curve
+    assert all(later <= earlier + 0.05 for earlier, later in pairwise(curve)), curve
 
 
 @pytest.mark.parametrize("window", [1, 0, -3, 1001, 10**9])

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import MESSY_TEXT, PROSE
 
 import hsca_fast
 from hsca_fast import ScoringConfig, score_texts
-from strategies import MESSY_TEXT, PROSE
 
 BATCHES = st.lists(PROSE | MESSY_TEXT, max_size=12)
 
@@ -47,9 +47,7 @@ def test_arrow_gives_the_same_as_a_list(texts, skip, size):
 
 def test_nulls_come_out_as_nulls():
     for kind in (pa.string(), pa.large_string(), pa.string_view()):
-        batch = score_texts(
-            pa.chunked_array([["One.", "Two."], ["x", None, "A much longer row of text."]], kind)
-        )
+        batch = score_texts(pa.chunked_array([["One.", "Two."], ["x", None, "A much longer row of text."]], kind))
         assert batch.valid.tolist() == [True, True, True, False, True]
         assert batch.to_dict()["n_words"] == [1, 1, 1, None, 6]
         assert pa.table(batch)["n_words"].to_pylist() == [1, 1, 1, None, 6]

@@ -3,11 +3,11 @@ import unicodedata
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from strategies import MESSY_TEXT
 
 import hsca_fast
 from hsca_fast._native import text as native
 from hsca_fast._reference import segmentation as reference
-from strategies import MESSY_TEXT
 
 FUNCTION_WORDS = frozenset(native.function_words())
 CLASSES = "other lower letter digit mark unspaced stop wide_stop closer opener joiner space paragraph".split()

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from hsca_fast._native.strings import StringColumn
 
-class RelationalDetail(TypedDict):
+class _RelationalDetail(TypedDict):
     layer1_score: float
     is_short: bool
     sentence_scores: npt.NDArray[np.float64]
@@ -32,6 +32,6 @@ def score_texts(
     is_short: npt.NDArray[np.uint8],
     simd: str = "avx2",
 ) -> None: ...
-def relational_detail(text: bytes, window: int) -> RelationalDetail: ...
+def relational_detail(text: bytes, window: int) -> _RelationalDetail: ...
 def split_and_hash(column: StringColumn) -> int: ...
 def segment_rows(column: StringColumn) -> tuple[int, int, int]: ...

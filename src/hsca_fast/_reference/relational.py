@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 # Fitted on the tuning half of the calibration texts (tools/calibrate_layer1.py); the rest were set by hand.
 BREADTH_WEIGHT = 2.75
@@ -95,7 +96,7 @@ def continuity(sentences: Sequence[Sequence[str]]) -> float:
     for markers in CONTINUITIES:
         shows = [any(word in markers for word in words) for words in sentences]
         share = sum(shows) / n
-        agreeing = sum(a == b for a, b in zip(shows, shows[1:], strict=False))
+        agreeing = sum(a == b for a, b in pairwise(shows))
         total += agreeing - (n - 1) * (share**2 + (1 - share) ** 2)
     return total / math.sqrt(n)
 
@@ -115,8 +116,8 @@ def measure_block(
     if 2 * n_unspaced < words and listed < MIN_LISTED * words:
         frequency: dict[str, int] = {}
         for s in sentences:
-            for w in {w for w in s if w is not None}:
-                frequency[w] = frequency.get(w, 0) + 1
+            for word in {w for w in s if w is not None}:
+                frequency[word] = frequency.get(word, 0) + 1
         profile = {w for w, df in frequency.items() if w not in unspaced and _is_profile_function_word(w, df, n)}
 
     tokens = carried = 0
@@ -162,9 +163,7 @@ def measure_block(
     own = []
     for s in sentences:
         r = [ties.get(w, 0.0) for w in s if w is not None and w not in profile]
-        pairs = [
-            1 - (1 - r[i]) * (1 - r[j]) for i in range(len(r)) for j in range(i + 1, min(i + window, len(r)))
-        ]
+        pairs = [1 - (1 - r[i]) * (1 - r[j]) for i in range(len(r)) for j in range(i + 1, min(i + window, len(r)))]
         x = sum(pairs) / len(pairs) if pairs else sum(r)
         own.append(x / (x + OWN_HALF))
     return Block(n, tokens, breadth, clustering, carriage, person_and_tense, strength, ties, own)

@@ -26,7 +26,7 @@ ABBREVIATIONS = frozenset(
     "ave blvd rd hwy univ assn est min max ft oz lb lbs hrs tel ext dist intl calif mass conn penn tex fla ariz colo "
     "mich minn okla wash wis tenn p ph gmbh llc plc".split()
 )
-_LIST_MARKER = re.compile(r"(?:[-*+•–—▪●◦⁃]|[0-9]{1,3}[.)]|[A-Za-z]\))[ \t]")  # noqa: RUF001 - real bullets
+_LIST_MARKER = re.compile(r"(?:[-*+•–—▪●◦⁃]|[0-9]{1,3}[.)]|[A-Za-z]\))[ \t]")
 _EMOTICON = re.compile(r" +[:;]-?[)(](?=[ \t-\r]|\Z)")
 MAX_SENTENCE_WORDS = 1000  # a longer sentence is cut
 _HEADING = re.compile(r"#{1,6}[ \t]")
@@ -175,9 +175,9 @@ def _at_stop(
     return kind == "plain" and (not lower or word[1] == at), end
 
 
-def segment(text: str, function_words: frozenset[str]) -> tuple[
-    list[tuple[int, int]], list[tuple[int, int]], list[tuple[int, int]]
-]:
+def segment(
+    text: str, function_words: frozenset[str]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]], list[tuple[int, int]]]:
     """Paragraphs, sentences and words of a text as (start, end); each paragraph and sentence holds a word."""
     found = words(text)
     inside_word = {i for begin, end in found for i in range(begin, end)}

@@ -18,7 +18,9 @@ def add_parser(subparsers: Any) -> None:
         description="Measure the text layers beside a plain C++ loop and the other tools that are installed, in one run. "
         "Install the peers with: pip install 'hsca_fast[bench]'",
     )
-    parser.add_argument("--corpus", metavar="FILE", help="a UTF-8 text file (default: prose that comes with the package)")
+    parser.add_argument(
+        "--corpus", metavar="FILE", help="a UTF-8 text file (default: prose that comes with the package)"
+    )
     parser.add_argument("--megabytes", type=float, default=20.0, help="size of the corpus made from it (default 20)")
     parser.add_argument("--rounds", type=int, default=5, help="best of this many rounds (default 5)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -40,7 +42,12 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.corpus} is empty")
     found = speed.measure(speed.make_corpus(text, args.megabytes), rounds=args.rounds)
     if args.json:
-        print(json.dumps([{"name": m.name, "mb_per_second": m.mb_per_second, "ratio_to_floor": m.ratio_to_floor} for m in found], indent=2))
+        print(
+            json.dumps(
+                [{"name": m.name, "mb_per_second": m.mb_per_second, "ratio_to_floor": m.ratio_to_floor} for m in found],
+                indent=2,
+            )
+        )
     else:
         print(f"{'job':36} {'MB/s':>8} {'x floor':>8}")
         for m in found:

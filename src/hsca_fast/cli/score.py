@@ -62,14 +62,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         type=_chunk_bytes,
         default=8 << 20,
         metavar="N",
-        help="cut a longer .txt or .md file into several texts, between paragraphs if it can "
-        "(default: %(default)s)",
+        help="cut a longer .txt or .md file into several texts, between paragraphs if it can (default: %(default)s)",
     )
     reading.add_argument("--strict", action="store_true", help="stop at the first input that fails")
     scoring = parser.add_argument_group("scoring")
-    scoring.add_argument(
-        "--threads", type=_threads, default=1, metavar="N", help="0: all usable CPUs (default: 1)"
-    )
+    scoring.add_argument("--threads", type=_threads, default=1, metavar="N", help="0: all usable CPUs (default: 1)")
     scoring.add_argument("--window", type=int, metavar="N", help="co-occurrence window in words (default: 5)")
 
 

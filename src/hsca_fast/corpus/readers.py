@@ -245,9 +245,7 @@ class CorpusReader:
                 continue
             row += 1
             if len(fields) != len(header):
-                self._fail(
-                    source, f"line {reader.line_num}: {len(fields)} fields where the header has {len(header)}"
-                )
+                self._fail(source, f"line {reader.line_num}: {len(fields)} fields where the header has {len(header)}")
                 continue
             data = fields[column].encode("utf-8", "surrogateescape")
             text = self._decode(data, source, "line", reader.line_num)
@@ -313,9 +311,7 @@ class CorpusReader:
             raise InputError(source, f"no column {column!r}; it has {_listing(schema.names)}")
         kind = schema.field(column).type
         text_type = kind.value_type if types.is_dictionary(kind) else kind
-        if not (
-            types.is_string(text_type) or types.is_large_string(text_type) or types.is_string_view(text_type)
-        ):
+        if not (types.is_string(text_type) or types.is_large_string(text_type) or types.is_string_view(text_type)):
             raise InputError(source, f"column {column!r} has type {kind}, expected text")
 
     def _decode_arrow(self, texts: Any, source: str, first_row: int) -> TextBatch:

@@ -108,9 +108,7 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
             os.close(descriptor)
 
 
-def _format_rows(
-    batch: ScoredRows, before: list[str], after: str, *, quote: Callable[[str], str], null: str
-) -> bytes:
+def _format_rows(batch: ScoredRows, before: list[str], after: str, *, quote: Callable[[str], str], null: str) -> bytes:
     """Each row's cells with `before[i]` before the i-th and `after` behind the last."""
     quoted = {source: quote(source) for source in set(batch.sources)}
     cells: list[list[Any]] = [[quoted[source] for source in batch.sources], batch.rows.tolist()]
@@ -220,8 +218,7 @@ class _TableWriter:
         lines = [self._names, *self._head, *self._tail]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         printed = [
-            "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip()
-            for line in lines
+            "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip() for line in lines
         ]
         n_hidden = self._n_rows - len(self._head) - len(self._tail)
         if n_hidden:

@@ -87,9 +87,7 @@ def relational_weights(text: str, *, window: int = 5) -> RelationalWeights:
     )
 
 
-def _cooccurrence(
-    stems: npt.NDArray[np.int64], sentences: npt.NDArray[np.int64], n: int, window: int
-) -> csr_array:
+def _cooccurrence(stems: npt.NDArray[np.int64], sentences: npt.NDArray[np.int64], n: int, window: int) -> csr_array:
     from scipy.sparse import coo_array
 
     left, right = [], []

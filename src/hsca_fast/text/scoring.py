@@ -85,7 +85,7 @@ class ScoreBatch:
         """One record batch; numeric columns are handed over in place."""
         validity = None if self.valid.all() else np.packbits(self.valid, bitorder="little")
         formats = {"f": b"g", "i": b"i", "b": b"b"}
-        columns = []
+        columns: list[tuple[bytes, bytes, list[Any], list[Any], int]] = []
         for name, column in self.columns().items():
             data = np.packbits(column, bitorder="little") if column.dtype == np.bool_ else column
             columns.append((name.encode(), formats[column.dtype.kind], [validity, data], [], len(self)))
@@ -159,9 +159,7 @@ def _slices(rows: tuple[object, ...]) -> Iterator[tuple[int, StringColumn]]:
         start += len(column)
 
 
-def _score(
-    slices: Iterable[tuple[int, StringColumn]], n: int, config: ScoringConfig, threads: int
-) -> ScoreBatch:
+def _score(slices: Iterable[tuple[int, StringColumn]], n: int, config: ScoringConfig, threads: int) -> ScoreBatch:
     """One batch of `n` rows from consecutive slices, each given with the number of its first row."""
     layer1_score = np.zeros(n, np.float64)
     n_sentences = np.zeros(n, np.int32)
