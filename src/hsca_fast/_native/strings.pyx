@@ -1,5 +1,6 @@
 """Texts as views of UTF-8 bytes, from Python sequences and from Arrow producers. Marshalling only, no formulas."""
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.unicode cimport PyUnicode_AsUTF8String
@@ -72,6 +73,7 @@ cdef class _OwnedArray:
             self.array.release(&self.array)
 
 
+@cython.final
 cdef class StringColumn:
     """Rows of text that the native code may read without the interpreter's lock while this object lives."""
 
