@@ -13,8 +13,6 @@ _PARTS = (
     ("numpy", "arrays everywhere", "pip install numpy"),
     ("scipy", "sparse weight maps", "pip install scipy"),
     ("pyarrow", "Parquet files and Arrow tables", "pip install 'hsca_fast[arrow]'"),
-    ("faiss-cpu", "vector search", "pip install faiss-cpu"),
-    ("onnxruntime", "embedding models", "pip install onnxruntime"),
 )
 _CHECK_TEXTS = [
     "The river rose in the night. By morning the river had reached the bridge, and the bridge held. "
@@ -64,11 +62,14 @@ def self_check() -> str | None:
     import numpy as np
 
     from hsca_fast import score_texts
+    from hsca_fast.evals.speed import reference_layer1
 
     one, two = score_texts(_CHECK_TEXTS, threads=1), score_texts(_CHECK_TEXTS, threads=2)
     scores = one.columns()["layer1_score"]
     if not np.all((scores >= 0) & (scores <= 1)):
         return f"scores {scores.tolist()} are not all between 0 and 1"
+    if not np.allclose(scores, reference_layer1(_CHECK_TEXTS), rtol=1e-12, atol=0):
+        return f"scores {scores.tolist()} differ from the reference's"
     for name, column in one.columns().items():
         if not np.array_equal(column, two.columns()[name]):
             return f"{name} differs between one thread and two"
