@@ -43,6 +43,7 @@ constexpr PerfectWordTable<256> make_table() {
 }
 constinit const PerfectWordTable<256> kStopKinds = make_table();
 
+constexpr bool is_ascii_letter(unsigned char c) noexcept { return (c | 0x20u) - 'a' < 26u; }
 constexpr bool is_ascii_digit(unsigned char c) noexcept { return c - unsigned{'0'} < 10u; }
 constexpr bool is_blank(unsigned char c) noexcept { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
@@ -81,7 +82,7 @@ bool starts_with_function_word(const SentenceContext& context, std::size_t at) n
     std::size_t end = at;
     while (end < context.size && end - at < 16 && is_ascii_letter(context.text[end])) ++end;
     if (end == at) return false;
-    WordKey key;
+    WordKey key{0, 0};
     fold_word_quickly(context.text + at, end - at, context.text + context.size, key);
     return is_function_word(key);
 }
@@ -112,7 +113,7 @@ StopKind kind_of_full_stop(const SentenceContext& context, std::size_t stop) noe
     const bool after_dot = context.word_begin >= 2 && word[-1] == '.' && is_ascii_letter(word[-2]);
     if (after_dot && length <= 2 && is_ascii_letter(word[0])) return StopKind::abbreviation;  // U.S.  e.g.  Ph.D.
     if (single_letter && word[0] < 'a') return StopKind::abbreviation;                         // an initial
-    WordKey key;
+    WordKey key{0, 0};
     fold_word_quickly(word, length, context.text + context.size, key);
     return static_cast<StopKind>(kStopKinds[key]);
 }

@@ -143,7 +143,6 @@ bool scan_text(const unsigned char* text, std::size_t size, ClassifyBytes classi
     std::size_t paragraph_end = kNowhere;     // end of its last sentence, if it has one
     std::size_t resume = 0;
     std::size_t line_begin = 0;               // where the line after the last line feed has its first visible character
-    std::size_t smiley = kNowhere;            // letter of a smiley (":D") that its sentence has already been given
     std::size_t last_unspaced_end = kNowhere; // where the last unspaced character ended, and where it began
     std::size_t last_unspaced_begin = 0;
     std::size_t open_word = kNowhere;         // begin of a word that reaches into the next block
@@ -164,7 +163,6 @@ bool scan_text(const unsigned char* text, std::size_t size, ClassifyBytes classi
         }
     };
     const auto emit_word = [&](std::size_t begin, std::size_t end) {
-        if (begin == smiley) [[unlikely]] return;
         context.word_begin = begin;
         context.word_end = end;
         sink.word(begin, end);
@@ -176,13 +174,7 @@ bool scan_text(const unsigned char* text, std::size_t size, ClassifyBytes classi
             newline && (text[at] == '\n' || char_class(decode_utf8(text + at, text + size).value) == CharClass::paragraph);
         const Boundary boundary = ends_line ? boundary_at_newline(context, at) : boundary_at_stop(context, at);
         resume = boundary.resume;
-        if (boundary.kind != Break::none) {
-            if (boundary.end > at && is_ascii_letter(text[boundary.end - 1])) [[unlikely]] {
-                emit_word(boundary.end - 1, boundary.end);
-                smiley = boundary.end - 1;
-            }
-            close(boundary);
-        }
+        if (boundary.kind != Break::none) close(boundary);
         if (ends_line && at >= line_begin) {  // once a run of white space: a run of line feeds must not cost its square
             line_begin = skip_space(text, size, at);
             context.in_heading = is_heading(text, size, line_begin);

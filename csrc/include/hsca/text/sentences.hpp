@@ -42,8 +42,6 @@ Boundary boundary_at_newline(const SentenceContext& context, std::size_t positio
 // Does a Markdown heading ("## ") start at `position`?
 bool is_heading(const unsigned char* text, std::size_t size, std::size_t position) noexcept;
 
-constexpr bool is_ascii_letter(unsigned char c) noexcept { return (c | 0x20u) - 'a' < 26u; }
-
 // First position from `position` on that is not white space.
 std::size_t skip_space(const unsigned char* text, std::size_t size, std::size_t position) noexcept;
 
