@@ -1,4 +1,5 @@
-// fuzz.hpp -- what a fuzz target and a driver share. libFuzzer is one driver (clang++ -fsanitize=fuzzer), standalone.cpp another.
+// fuzz.hpp -- what a fuzz target and a driver share. libFuzzer is one driver (clang++ -fsanitize=fuzzer),
+// standalone.cpp another.
 #pragma once
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // fuzz_arrow.cpp -- an Arrow string array made of any bytes: read_strings gives views inside of the buffers or throws
 // std::invalid_argument, and nothing else.
 //
-// Bytes 0..7: layout, length, offset, null_count, n_buffers, absent buffers, then two that pick how the rest is shared. The
-// C data interface gives no buffer sizes, so what cannot be checked by the reader is true here: there are length + offset
-// rows, a bit for each, and a data buffer as long as the largest offset, which is therefore taken modulo kData.
+// Bytes 0..7: layout, length, offset, null_count, n_buffers, absent buffers, then two that pick how the rest is shared.
+// The C data interface gives no buffer sizes, so what cannot be checked by the reader is true here: there are length +
+// offset rows, a bit for each, and a data buffer as long as the largest offset, which is therefore taken modulo kData.
 #include <cstring>
 #include <limits>
 #include <stdexcept>
@@ -33,13 +33,15 @@ void bound_offsets(std::vector<unsigned char>& rows) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size < 8) return 0;
-    constexpr StringLayout kLayouts[] = {StringLayout::offsets32, StringLayout::offsets64, StringLayout::views, StringLayout::unknown};
+    constexpr StringLayout kLayouts[] = {StringLayout::offsets32, StringLayout::offsets64, StringLayout::views,
+                                         StringLayout::unknown};
     const StringLayout layout = kLayouts[data[0] % 4];
     ArrowArray array{};
     array.length = static_cast<std::int8_t>(data[1]) % 64;
     array.offset = static_cast<std::int8_t>(data[2]) % 32;
     array.null_count = static_cast<std::int8_t>(data[3]);
-    const auto n_rows = static_cast<std::size_t>(std::max<std::int64_t>(array.length, 0) + std::max<std::int64_t>(array.offset, 0));
+    const auto n_rows =
+        static_cast<std::size_t>(std::max<std::int64_t>(array.length, 0) + std::max<std::int64_t>(array.offset, 0));
 
     std::size_t next = 8;
     const auto take = [&](std::size_t n) {  // the rest of the input, over and over
@@ -76,10 +78,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (data[5] >> i & 1) buffers[i] = nullptr;
     }
     array.buffers = data[5] == 0xFF ? nullptr : buffers.data();
-    array.n_buffers = data[4] >= 0xF0 ? static_cast<std::int64_t>(data[4]) - 0xF4 : static_cast<std::int64_t>(buffers.size());
+    array.n_buffers =
+        data[4] >= 0xF0 ? static_cast<std::int64_t>(data[4]) - 0xF4 : static_cast<std::int64_t>(buffers.size());
     array.n_buffers = std::min(array.n_buffers, static_cast<std::int64_t>(buffers.size()));
-    // With fewer buffers than it made, the last of a views array would be taken for its sizes: as untrue as a wrong pointer.
-    if (layout == StringLayout::views && array.n_buffers >= 3) array.n_buffers = static_cast<std::int64_t>(buffers.size());
+    // With fewer buffers than it made, the last of a views array would be taken for its sizes: as untrue as a wrong
+    // pointer.
+    if (layout == StringLayout::views && array.n_buffers >= 3)
+        array.n_buffers = static_cast<std::int64_t>(buffers.size());
 
     const std::size_t n = array.length > 0 ? static_cast<std::size_t>(array.length) : 0;
     std::vector<std::string_view> views(n);

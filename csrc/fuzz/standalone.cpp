@@ -20,23 +20,33 @@ std::uint64_t random_bits() {  // splitmix64
 std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_bits() % n); }
 
 void mutate(std::string& input, const std::vector<std::string>& seeds) {
-    static const char* const kPieces[] = {".", ". ", "\n", "\n\n", " ", "'", "-", "1", "The ", "\u00E9", "\u0301", "\u4E2D", "\u3002",
-                                          "\u2029", "\u00A0", "\u2026", "\u2019", " :)", " :D ", "\xFF", "\xE2\x80", "\xF0"};
+    static const char* const kPieces[] = {
+        ".",      ". ",     "\n",     "\n\n",   " ",      "'",      "-",   "1",    "The ", "\u00E9",   "\u0301",
+        "\u4E2D", "\u3002", "\u2029", "\u00A0", "\u2026", "\u2019", " :)", " :D ", "\xFF", "\xE2\x80", "\xF0"};
     const std::size_t at = below(input.size() + 1);
     switch (below(7)) {
         case 0:
-            if (!input.empty()) input[below(input.size())] = static_cast<char>(static_cast<unsigned char>(random_bits()));
+            if (!input.empty())
+                input[below(input.size())] = static_cast<char>(static_cast<unsigned char>(random_bits()));
             break;
-        case 1: input.insert(at, kPieces[below(std::size(kPieces))]); break;
-        case 2: input.erase(at, below(20)); break;
+        case 1:
+            input.insert(at, kPieces[below(std::size(kPieces))]);
+            break;
+        case 2:
+            input.erase(at, below(20));
+            break;
         case 3: {
             const std::string& other = seeds[below(seeds.size())];
             const std::size_t from = below(other.size() + 1);
             input.insert(at, other.substr(from, below(80)));
             break;
         }
-        case 4: input.insert(at, input.substr(below(input.size() + 1), below(200))); break;
-        case 5: input.insert(at, std::string(below(70), input.empty() ? ' ' : input[below(input.size())])); break;
+        case 4:
+            input.insert(at, input.substr(below(input.size() + 1), below(200)));
+            break;
+        case 5:
+            input.insert(at, std::string(below(70), input.empty() ? ' ' : input[below(input.size())]));
+            break;
         default:
             if (!input.empty()) {
                 char& byte = input[below(std::min<std::size_t>(input.size(), 8))];

@@ -50,31 +50,33 @@ struct Random {
     }
     std::size_t below(std::size_t n) { return static_cast<std::size_t>((*this)() % n); }
     template <class List>
-    const auto& of(const List& list) { return list[below(std::size(list))]; }
+    const auto& of(const List& list) {
+        return list[below(std::size(list))];
+    }
 };
 
 }  // namespace check
 
-#define CHECK(condition) \
-    do { \
+#define CHECK(condition)                                               \
+    do {                                                               \
         if (!(condition)) check::fail(__FILE__, __LINE__, #condition); \
     } while (false)
 
-#define CHECK_EQ(found, expected) \
-    do { \
-        const auto& found_ = (found); \
-        const auto& expected_ = (expected); \
-        if (!(found_ == expected_)) \
+#define CHECK_EQ(found, expected)                                                                                     \
+    do {                                                                                                              \
+        const auto& found_ = (found);                                                                                 \
+        const auto& expected_ = (expected);                                                                           \
+        if (!(found_ == expected_))                                                                                   \
             check::fail(__FILE__, __LINE__, #found " is " + check::show(found_) + ", not " + check::show(expected_)); \
     } while (false)
 
-#define CHECK_THROWS(expression, Exception) \
-    do { \
-        bool thrown_ = false; \
-        try { \
-            expression; \
-        } catch (const Exception&) { \
-            thrown_ = true; \
-        } \
+#define CHECK_THROWS(expression, Exception)                                                       \
+    do {                                                                                          \
+        bool thrown_ = false;                                                                     \
+        try {                                                                                     \
+            expression;                                                                           \
+        } catch (const Exception&) {                                                              \
+            thrown_ = true;                                                                       \
+        }                                                                                         \
         if (!thrown_) check::fail(__FILE__, __LINE__, #expression " does not throw " #Exception); \
     } while (false)

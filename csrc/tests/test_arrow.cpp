@@ -1,5 +1,3 @@
-#include "hsca/arrow.hpp"
-
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "hsca/arrow.hpp"
 
 using namespace hsca;
 
@@ -164,14 +163,15 @@ void malformed_offsets(StringLayout layout) {
         refused(layout, [&](Built& b) { put(b, 0, bad); });
         refused(layout, [&](Built& b) { put(b, 3 * sizeof(Offset), bad); });
     }
-    refused(layout, [&](Built& b) { put(b, sizeof(Offset), most); });       // the next one is smaller
+    refused(layout, [&](Built& b) { put(b, sizeof(Offset), most); });  // the next one is smaller
     refused(layout, [&](Built& b) { put(b, 2 * sizeof(Offset), Offset{4}); });
     refused(layout, [](Built& b) { b.buffers[2] = nullptr; });
 }
 
 void malformed() {
     for (const StringLayout layout : kLayouts) {
-        for (const std::int64_t bad : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}) {
+        for (const std::int64_t bad :
+             {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}) {
             refused(layout, [&](Built& b) { b.array.length = bad; });
             refused(layout, [&](Built& b) { b.array.offset = bad; });
             if (bad < 0) refused(layout, [&](Built& b) { b.array.n_buffers = bad; });
@@ -197,9 +197,9 @@ void malformed() {
         refused(StringLayout::views, [=](Built& b) { put(b, 16 + at, value); });
     };
     constexpr auto most = std::numeric_limits<std::int32_t>::max(), least = std::numeric_limits<std::int32_t>::min();
-    for (const std::int32_t value : {-1, least, 33, most}) bad_view(0, value);   // length
+    for (const std::int32_t value : {-1, least, 33, most}) bad_view(0, value);    // length
     for (const std::int32_t value : {-1, least, 0, 2, most}) bad_view(8, value);  // buffer: 0 is empty, 1 the right one
-    for (const std::int32_t value : {-1, least, 1, most}) bad_view(12, value);   // offset
+    for (const std::int32_t value : {-1, least, 1, most}) bad_view(12, value);    // offset
     refused(StringLayout::views, [](Built& b) { b.buffers[3] = nullptr; });
     refused(StringLayout::views, [](Built& b) { b.buffers[4] = nullptr; });
     refused(StringLayout::views, [](Built& b) {

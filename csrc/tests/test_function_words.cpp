@@ -1,6 +1,4 @@
 // function_words.hpp and perfect_table.hpp
-#include "hsca/text/function_words.hpp"
-
 #include <algorithm>
 #include <set>
 #include <string>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "hsca/text/function_words.hpp"
 
 using namespace hsca;
 
@@ -22,7 +21,7 @@ FoldedWord fold(std::string_view word) {
 }
 
 // One word of each kind at least, in the order of Continuity.
-constexpr std::string_view kShown[kContinuities] = {"he himself", "she hers", "i mine", "we ourselves", "they them",
+constexpr std::string_view kShown[kContinuities] = {"he himself", "she hers", "i mine",     "we ourselves", "they them",
                                                     "you yours",  "it its",   "was didn't", "is doesn't"};
 
 void every_listed_word() {
@@ -43,7 +42,8 @@ void every_listed_word() {
             rest.remove_prefix(std::min(end + 1, rest.size()));
         }
     }
-    for (const std::string_view word : {"the", "and", "of", "with"}) CHECK_EQ(kFunctionWords[fold(word).key], kIsFunctionWord);
+    for (const std::string_view word : {"the", "and", "of", "with"})
+        CHECK_EQ(kFunctionWords[fold(word).key], kIsFunctionWord);
     CHECK(!is_function_word({0, 0}));
 
     check::Random random{4};
@@ -61,14 +61,17 @@ void every_listed_word() {
         for (unsigned turn = 0; turn < 64; ++turn) {
             const std::uint64_t both = key.first ^ (key.second << turn | (turn ? key.second >> (64 - turn) : 0));
             std::string word;
-            for (unsigned i = 0; i < 64 && (both >> i & 0xFF); i += 8) word += static_cast<char>(static_cast<unsigned char>(both >> i));
-            // Folding gives it back when it is folded UTF-8 without NUL; then only its ASCII bytes can keep it from being a word.
+            for (unsigned i = 0; i < 64 && (both >> i & 0xFF); i += 8)
+                word += static_cast<char>(static_cast<unsigned char>(both >> i));
+            // Folding gives it back when it is folded UTF-8 without NUL; then only its ASCII bytes can keep it from
+            // being a word.
             const bool is_ascii_word = std::all_of(word.begin(), word.end(), [](char c) {
                 return static_cast<unsigned char>(c) >= 0x80 || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
                        std::string_view("'-.,\x7F").find(c) != std::string_view::npos;
             });
             if (!is_ascii_word || !(fold(word).key == WordKey{both, 0}) || keys.count({both, 0})) continue;
-            if (is_function_word({both, 0})) check::fail(__FILE__, __LINE__, word + " is taken for a longer function word");
+            if (is_function_word({both, 0}))
+                check::fail(__FILE__, __LINE__, word + " is taken for a longer function word");
         }
     }
 }

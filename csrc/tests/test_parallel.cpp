@@ -1,10 +1,9 @@
-#include "hsca/parallel.hpp"
-
 #include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "check.hpp"
+#include "hsca/parallel.hpp"
 
 // A sanitizer that is part of the program wants to see threads start itself.
 #if defined(__linux__) && !defined(__SANITIZE_THREAD__)
@@ -21,7 +20,8 @@
 #include <pthread.h>
 // Stands before the C library's: lets so many threads through and refuses the rest.
 static std::atomic<int> allowed_threads{1000000};
-extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
+                                                                     const pthread_attr_t* attributes,
                                                                      void* (*run)(void*), void* argument) noexcept {
     using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
     static const auto create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
@@ -64,7 +64,8 @@ void exceptions(std::size_t threads) {
     }
     // All of them throw, worker 0 included: one exception comes out, once.
     Stop stop(nullptr);
-    CHECK_THROWS(parallel_for(100, threads, 1, stop, [](std::size_t, std::size_t, std::size_t) { throw std::invalid_argument("all"); }),
+    CHECK_THROWS(parallel_for(100, threads, 1, stop,
+                              [](std::size_t, std::size_t, std::size_t) { throw std::invalid_argument("all"); }),
                  std::invalid_argument);
 }
 

@@ -1,9 +1,8 @@
-#include "hsca/portable_math.hpp"
-
 #include <cfloat>
 #include <limits>
 
 #include "check.hpp"
+#include "hsca/portable_math.hpp"
 
 namespace {
 
@@ -13,7 +12,8 @@ constexpr double kUlps = kHasLonger ? 3.0 : 4.0;
 
 double ulps(double found, long double exact) {
     const double nearest = static_cast<double>(exact);
-    const double unit = std::nextafter(std::fabs(nearest), std::numeric_limits<double>::infinity()) - std::fabs(nearest);
+    const double unit =
+        std::nextafter(std::fabs(nearest), std::numeric_limits<double>::infinity()) - std::fabs(nearest);
     return static_cast<double>(std::fabs(static_cast<long double>(found) - exact) / static_cast<long double>(unit));
 }
 

@@ -1,8 +1,7 @@
-#include "hsca/text/unicode.hpp"
-
 #include <vector>
 
 #include "check.hpp"
+#include "hsca/text/unicode.hpp"
 
 using namespace hsca;
 
@@ -61,11 +60,13 @@ void malformed_sequences() {
             for (const unsigned b : tails) {
                 for (const unsigned d : tails) {
                     std::string s;
-                    for (const unsigned byte : {lead, a, b, d}) s += static_cast<char>(static_cast<unsigned char>(byte));
+                    for (const unsigned byte : {lead, a, b, d})
+                        s += static_cast<char>(static_cast<unsigned char>(byte));
                     for (std::size_t size = 1; size <= 4; ++size) {
                         const CodePoint c = decode(std::string_view(s).substr(0, size));
                         bool good = false;
-                        if (c.length > 1 && c.length <= size && is_scalar(c.value)) good = encode(c.value) == s.substr(0, c.length);
+                        if (c.length > 1 && c.length <= size && is_scalar(c.value))
+                            good = encode(c.value) == s.substr(0, c.length);
                         CHECK(good || (c.value == 0xFFFD && c.length == 1));
                     }
                 }

@@ -1,10 +1,9 @@
-#include "hsca/text/words.hpp"
-
 #include <set>
 #include <string>
 #include <utility>
 
 #include "check.hpp"
+#include "hsca/text/words.hpp"
 
 using namespace hsca;
 
@@ -95,7 +94,9 @@ void slow_path() {
 
 std::string naive_stem(std::string word) {
     if (word.size() > 16) return word;
-    const auto ends_with = [&word](std::string_view s) { return word.size() >= s.size() && word.substr(word.size() - s.size()) == s; };
+    const auto ends_with = [&word](std::string_view s) {
+        return word.size() >= s.size() && word.substr(word.size() - s.size()) == s;
+    };
     if (word.size() >= 5 && ends_with("'s")) word.resize(word.size() - 2);
     for (const std::string_view suffix : {"ing", "ed", "es", "ly", "s", "e"}) {
         if (ends_with(suffix) && word.size() - suffix.size() >= 4) return word.substr(0, word.size() - suffix.size());
@@ -104,7 +105,8 @@ std::string naive_stem(std::string word) {
 }
 
 void stems() {
-    const std::string_view suffixes[] = {"", "ing", "ed", "es", "ly", "s", "e", "'s", "ing's", "eds", "es's", "ng", "d", "g", "y", "'"};
+    const std::string_view suffixes[] = {"",      "ing", "ed",   "es", "ly", "s", "e", "'s",
+                                         "ing's", "eds", "es's", "ng", "d",  "g", "y", "'"};
     check::Random random{3};
     for (std::size_t length = 1; length <= 17; ++length) {
         for (const std::string_view suffix : suffixes) {

@@ -54,7 +54,7 @@ void check_string_array(const ArrowArray& array, StringLayout layout);
 
 // Points views[i] at row i and sets valid[i]; null rows are empty. Sizes are array.length. Throws std::invalid_argument
 // naming the row (counted from `first_row`) when an offset or length points outside its buffer.
-void read_strings(const ArrowArray& array, StringLayout layout, std::int64_t first_row, std::span<std::string_view> views,
-                  std::span<std::uint8_t> valid);
+void read_strings(const ArrowArray& array, StringLayout layout, std::int64_t first_row,
+                  std::span<std::string_view> views, std::span<std::uint8_t> valid);
 
 }  // namespace hsca

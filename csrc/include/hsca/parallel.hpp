@@ -1,10 +1,10 @@
 // parallel.hpp -- the only file that starts threads.
 //
 // parallel_for(n, threads, poll, body) calls body(worker, begin, end) over disjoint ranges that cover [0, n). Each item
-// is handled by exactly one call, so results do not depend on the number of threads as long as body(i) writes item i only.
-// With one thread everything runs in the caller. `poll` is called in the calling thread about every 20 ms of waiting or
-// whenever a body calls Stop::requested(); when it returns true the rest is given up and parallel_for returns false.
-// The first exception of a body stops the rest and is rethrown in the caller.
+// is handled by exactly one call, so results do not depend on the number of threads as long as body(i) writes item i
+// only. With one thread everything runs in the caller. `poll` is called in the calling thread about every 20 ms of
+// waiting or whenever a body calls Stop::requested(); when it returns true the rest is given up and parallel_for
+// returns false. The first exception of a body stops the rest and is rethrown in the caller.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,8 @@
 
 namespace hsca {
 
-// Shared by the workers of one parallel_for. Only the calling thread may ask `poll` (it may need an interpreter's lock).
+// Shared by the workers of one parallel_for. Only the calling thread may ask `poll` (it may need an interpreter's
+// lock).
 class Stop {
   public:
     using Poll = bool (*)();

@@ -1,5 +1,5 @@
-// portable_math.hpp -- exp and log from additions, multiplications and divisions alone, so that every platform gives the
-// same bits (libm's do not agree in the last place). Within 3 units in the last place of the true value.
+// portable_math.hpp -- exp and log from additions, multiplications and divisions alone, so that every platform gives
+// the same bits (libm's do not agree in the last place). Within 3 units in the last place of the true value.
 #pragma once
 
 #include <cmath>

@@ -12,10 +12,6 @@
 
 namespace hsca {
 
-#if defined(HSCA_AVX2)
-void classify_bytes_avx2(const unsigned char* text, std::size_t n_blocks, ByteMasks* masks);
-#endif
-
 namespace {
 
 constexpr std::uint8_t kWord = 1, kDigit = 2, kJoiner = 4, kSeparator = 8, kEvent = 16, kHigh = 32;
@@ -117,20 +113,18 @@ constexpr ClassifyBytes classify_bytes_baseline = classify_bytes_scalar;
 
 }  // namespace
 
-SimdLevel detected_simd_level() noexcept {
-#if defined(HSCA_AVX2)
-    static const bool avx2 = __builtin_cpu_supports("avx2");
-    if (avx2) return SimdLevel::avx2;
+std::string_view simd_name() noexcept {
+#if defined(HSCA_SSE2)
+    return "sse2";
+#elif defined(HSCA_NEON)
+    return "neon";
+#else
+    return "scalar";
 #endif
-    return SimdLevel::baseline;
 }
 
 ClassifyBytes classify_bytes(SimdLevel level) noexcept {
-    if (level == SimdLevel::scalar) return classify_bytes_scalar;
-#if defined(HSCA_AVX2)
-    if (level == SimdLevel::avx2 && detected_simd_level() == SimdLevel::avx2) return classify_bytes_avx2;
-#endif
-    return classify_bytes_baseline;
+    return level == SimdLevel::scalar ? classify_bytes_scalar : classify_bytes_baseline;
 }
 
 }  // namespace hsca

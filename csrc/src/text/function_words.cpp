@@ -51,7 +51,8 @@ constexpr PerfectWordTable<1024> make_table() {
         std::string_view rest = group.words;
         while (!rest.empty()) {
             const std::size_t end = std::min(rest.find(' '), rest.size());
-            table.set(utf8_key(rest.substr(0, end)), static_cast<std::uint16_t>(kIsFunctionWord | 1u << static_cast<unsigned>(group.kind)));
+            table.set(utf8_key(rest.substr(0, end)),
+                      static_cast<std::uint16_t>(kIsFunctionWord | 1u << static_cast<unsigned>(group.kind)));
             rest.remove_prefix(std::min(end + 1, rest.size()));
         }
     }

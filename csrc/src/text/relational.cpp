@@ -11,8 +11,8 @@ namespace hsca {
 
 namespace {
 
-constexpr std::size_t kSmallTable = 1024;       // slots: a text of a few kilobytes
-constexpr std::size_t kManyWords = 4096;        // words kept before those of judged sentences are forgotten
+constexpr std::size_t kSmallTable = 1024;  // slots: a text of a few kilobytes
+constexpr std::size_t kManyWords = 4096;   // words kept before those of judged sentences are forgotten
 
 // base^(2g - 1) for the gap g.
 double odd_power(double base, std::uint32_t gap) noexcept {
@@ -26,7 +26,8 @@ double odd_power(double base, std::uint32_t gap) noexcept {
 }
 
 std::uint32_t count_characters(const WordKey& key) noexcept {
-    // Bytes that are neither padding nor UTF-8 continuation; keys of long words count as long, which is all that is asked.
+    // Bytes that are neither padding nor UTF-8 continuation; keys of long words count as long, which is all that is
+    // asked.
     std::uint32_t n = 0;
     for (const std::uint64_t half : {key.low, key.high}) {
         for (unsigned i = 0; i < 64; i += 8) {
@@ -269,16 +270,23 @@ BlockFactors RelationalLayer::measure(std::size_t n_sentences, bool is_unspaced)
     constexpr double kLn2 = 0.693147180559945309417;
     const double evidence = -(portable_log(product) + exponent * kLn2) - static_cast<double>(returns_.size());
 
-    BlockFactors f{static_cast<std::int64_t>(n_sentences), n_tokens, 0.0, 0.0, config_.neutral_carriage, continuity(n_sentences), 0.0};
+    BlockFactors f{static_cast<std::int64_t>(n_sentences),
+                   n_tokens,
+                   0.0,
+                   0.0,
+                   config_.neutral_carriage,
+                   continuity(n_sentences),
+                   0.0};
     if (!is_unspaced) f.carriage = static_cast<double>(n_carried + 1) / static_cast<double>(n_tokens + 2);
     if (n_tokens > 0) {
         const double tokens = static_cast<double>(n_tokens);
         f.breadth = (0.5 + breadth) / tokens;
         f.clustering = evidence / tokens;
-        const double z = config_.softness * (config_.log_scale + config_.breadth_weight * portable_log(f.breadth) +
-                                             config_.carriage_weight * portable_log(f.carriage) +
-                                             (config_.cluster_weight * f.clustering - config_.length_weight) * portable_log(n) +
-                                             config_.continuity_weight * f.continuity);
+        const double z =
+            config_.softness * (config_.log_scale + config_.breadth_weight * portable_log(f.breadth) +
+                                config_.carriage_weight * portable_log(f.carriage) +
+                                (config_.cluster_weight * f.clustering - config_.length_weight) * portable_log(n) +
+                                config_.continuity_weight * f.continuity);
         f.strength = 1.0 / (1.0 + portable_exp(-std::clamp(z, -60.0, 60.0)));
     }
     return f;
@@ -340,7 +348,8 @@ void RelationalLayer::judge(std::size_t n_sentences) {
     for (std::size_t i = 0; i < n_sentences; ++i) {
         const double x = own_mesh(token_begin, pending_[i].token_end);
         token_begin = pending_[i].token_end;
-        const double score = factors.strength * (1.0 - config_.own_share + config_.own_share * (x / (x + config_.own_half)));
+        const double score =
+            factors.strength * (1.0 - config_.own_share + config_.own_share * (x / (x + config_.own_half)));
         score_sum_ += score * pending_[i].multiplicity;
         if (detail_) distinct_scores_.push_back(score);
     }

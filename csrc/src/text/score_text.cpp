@@ -32,7 +32,8 @@ std::int32_t to_count(std::size_t n) {
 
 }  // namespace
 
-TextScorer::TextScorer(const ScoringConfig& config) : classify_(classify_bytes(config.simd)), relational_(config.relational) {}
+TextScorer::TextScorer(const ScoringConfig& config)
+    : classify_(classify_bytes(config.simd)), relational_(config.relational) {}
 
 bool TextScorer::score(std::string_view text, Stop& stop, TextScores& out, RelationalDetail* detail) {
     const auto* begin = reinterpret_cast<const unsigned char*>(text.data());
@@ -45,10 +46,11 @@ bool TextScorer::score(std::string_view text, Stop& stop, TextScores& out, Relat
     return true;
 }
 
-bool score_texts(std::span<const std::string_view> texts, const ScoringConfig& config, std::size_t threads, Stop::Poll poll,
-                 const ScoreColumns& out) {
+bool score_texts(std::span<const std::string_view> texts, const ScoringConfig& config, std::size_t threads,
+                 Stop::Poll poll, const ScoreColumns& out) {
     const std::size_t n = texts.size();
-    if (out.layer1_score.size() != n || out.n_sentences.size() != n || out.n_words.size() != n || out.is_short.size() != n) {
+    if (out.layer1_score.size() != n || out.n_sentences.size() != n || out.n_words.size() != n ||
+        out.is_short.size() != n) {
         throw std::invalid_argument("score_texts: every column must have one element a text");
     }
     constexpr std::size_t kGrain = 32;  // texts handed out at a time: few enough to share a batch of long ones evenly

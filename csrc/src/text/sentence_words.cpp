@@ -11,11 +11,13 @@ std::span<const SentenceWord> SentenceWords::fold() {
         SentenceWord& word = words_[i];
         WordKey key;
         if (fold_word_quickly(begin, length, end_of_text_, key)) [[likely]] {
-            word = {key, static_cast<std::uint32_t>(length), kFunctionWords[key] | (length == 1 ? SentenceWord::kFunction : 0)};
+            word = {key, static_cast<std::uint32_t>(length),
+                    kFunctionWords[key] | (length == 1 ? SentenceWord::kFunction : 0)};
         } else {
             const FoldedWord folded = fold_word_slowly({begin, length}, folded_);
-            word = {folded.key, folded.length, kFunctionWords[folded.key] | (folded.is_single_character ? SentenceWord::kFunction : 0) |
-                                                   (folded.is_unspaced ? SentenceWord::kUnspaced : 0)};
+            word = {folded.key, folded.length,
+                    kFunctionWords[folded.key] | (folded.is_single_character ? SentenceWord::kFunction : 0) |
+                        (folded.is_unspaced ? SentenceWord::kUnspaced : 0)};
         }
     }
     return {words_.data(), n};

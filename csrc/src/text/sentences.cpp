@@ -13,19 +13,19 @@ namespace {
 
 // Never the end of a sentence: a name or number follows.
 constexpr std::string_view kTitles[] = {
-    "mr",   "mrs",  "ms",   "dr",   "prof", "rev", "hon",  "gen",  "col",  "lt",  "maj",  "sgt", "capt", "cpt",
-    "cmdr", "adm",  "gov",  "sen",  "rep",  "pres", "messrs", "mme", "mlle", "mt",  "st",  "fr",   "sr",  "supt",
-    "fig",  "figs", "eq",   "eqs",  "sec",  "ch",  "vol",  "vols", "pp",   "nos", "no",   "art", "cf",   "vs",
-    "viz",  "al",   "ed",   "eds",  "op",   "approx", "ca", "resp", "ref", "refs", "tab", "cap", "bros", "dept",
-    "herr", "hr",   "nr",   "abs",  "bzw",  "usw", "ggf", "sra", "ing",
+    "mr",  "mrs",  "ms",   "dr",   "prof", "rev", "hon",  "gen",    "col",    "lt",   "maj",  "sgt", "capt",
+    "cpt", "cmdr", "adm",  "gov",  "sen",  "rep", "pres", "messrs", "mme",    "mlle", "mt",   "st",  "fr",
+    "sr",  "supt", "fig",  "figs", "eq",   "eqs", "sec",  "ch",     "vol",    "vols", "pp",   "nos", "no",
+    "art", "cf",   "vs",   "viz",  "al",   "ed",  "eds",  "op",     "approx", "ca",   "resp", "ref", "refs",
+    "tab", "cap",  "bros", "dept", "herr", "hr",  "nr",   "abs",    "bzw",    "usw",  "ggf",  "sra", "ing",
 };
 // The end of a sentence only when a capitalised function word follows.
 constexpr std::string_view kAbbreviations[] = {
-    "jr",  "inc", "ltd", "co",  "corp", "etc", "esq", "jan", "feb", "mar", "apr", "jun", "jul", "aug",  "sep",
-    "sept", "oct", "nov", "dec", "mon", "tue", "tues", "wed", "thu", "thur", "thurs", "fri", "ave", "blvd", "rd",
-    "hwy", "univ", "assn", "est", "min", "max", "ft", "oz", "lb", "lbs", "hrs", "tel", "ext", "dist", "intl",
-    "calif", "mass", "conn", "penn", "tex", "fla", "ariz", "colo", "mich", "minn", "okla", "wash", "wis", "tenn",
-    "p", "ph", "gmbh", "llc", "plc",
+    "jr",   "inc",  "ltd",  "co",   "corp", "etc",  "esq",   "jan",  "feb",  "mar",  "apr", "jun",  "jul",
+    "aug",  "sep",  "sept", "oct",  "nov",  "dec",  "mon",   "tue",  "tues", "wed",  "thu", "thur", "thurs",
+    "fri",  "ave",  "blvd", "rd",   "hwy",  "univ", "assn",  "est",  "min",  "max",  "ft",  "oz",   "lb",
+    "lbs",  "hrs",  "tel",  "ext",  "dist", "intl", "calif", "mass", "conn", "penn", "tex", "fla",  "ariz",
+    "colo", "mich", "minn", "okla", "wash", "wis",  "tenn",  "p",    "ph",   "gmbh", "llc", "plc",
 };
 
 enum class StopKind : std::uint8_t { plain, title, abbreviation };
@@ -37,7 +37,8 @@ constexpr PerfectWordTable<256> make_table() {
     for (const std::string_view word : kAbbreviations) keys[n++] = ascii_key(word);
     PerfectWordTable<256> table(keys);
     for (std::size_t i = 0; i < n; ++i) {
-        table.set(keys[i], static_cast<std::uint16_t>(i < std::size(kTitles) ? StopKind::title : StopKind::abbreviation));
+        table.set(keys[i],
+                  static_cast<std::uint16_t>(i < std::size(kTitles) ? StopKind::title : StopKind::abbreviation));
     }
     return table;
 }
@@ -45,7 +46,9 @@ constinit const PerfectWordTable<256> kStopKinds = make_table();
 
 constexpr bool is_ascii_letter(unsigned char c) noexcept { return (c | 0x20u) - 'a' < 26u; }
 constexpr bool is_ascii_digit(unsigned char c) noexcept { return c - unsigned{'0'} < 10u; }
-constexpr bool is_blank(unsigned char c) noexcept { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+constexpr bool is_blank(unsigned char c) noexcept {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
 
 // char_class for ASCII, without leaving this file.
 constexpr CharClass ascii_class(unsigned char c) noexcept {
@@ -53,12 +56,32 @@ constexpr CharClass ascii_class(unsigned char c) noexcept {
     if (c - unsigned{'A'} < 26u) return CharClass::letter;
     if (is_ascii_digit(c)) return CharClass::digit;
     switch (c) {
-        case '.': case '!': case '?': return CharClass::stop;
-        case '"': case ')': case ']': case '}': return CharClass::closer;
-        case '(': case '[': case '{': return CharClass::opener;
-        case '\'': case '-': case '_': return CharClass::joiner;
-        case ' ': case '\t': case '\n': case '\v': case '\f': case '\r': return CharClass::space;
-        default: return CharClass::other;
+        case '.':
+        case '!':
+        case '?':
+            return CharClass::stop;
+        case '"':
+        case ')':
+        case ']':
+        case '}':
+            return CharClass::closer;
+        case '(':
+        case '[':
+        case '{':
+            return CharClass::opener;
+        case '\'':
+        case '-':
+        case '_':
+            return CharClass::joiner;
+        case ' ':
+        case '\t':
+        case '\n':
+        case '\v':
+        case '\f':
+        case '\r':
+            return CharClass::space;
+        default:
+            return CharClass::other;
     }
 }
 
@@ -96,7 +119,8 @@ std::size_t skip_emoticon(const SentenceContext& context, std::size_t at) noexce
     if (next < context.size && context.text[next] == '-') ++next;
     if (next >= context.size || (context.text[next] != ')' && context.text[next] != '(')) return at;
     ++next;
-    const bool ends = next == context.size || context.text[next] == ' ' || (context.text[next] >= '\t' && context.text[next] <= '\r');
+    const bool ends =
+        next == context.size || context.text[next] == ' ' || (context.text[next] >= '\t' && context.text[next] <= '\r');
     return ends ? next : at;
 }
 
@@ -106,13 +130,14 @@ StopKind kind_of_full_stop(const SentenceContext& context, std::size_t stop) noe
     const std::size_t length = context.word_end - context.word_begin;
     const bool single_letter = length == 1 && is_ascii_letter(word[0]);
     // "2." or "b." that opens the sentence is a list marker, and a name or number follows it as it does a title.
-    if (context.word_begin == context.sentence_begin && (single_letter || (length <= 3 && std::all_of(word, word + length, is_ascii_digit)))) {
+    if (context.word_begin == context.sentence_begin &&
+        (single_letter || (length <= 3 && std::all_of(word, word + length, is_ascii_digit)))) {
         return StopKind::title;
     }
     if (length > 8) return StopKind::plain;
     const bool after_dot = context.word_begin >= 2 && word[-1] == '.' && is_ascii_letter(word[-2]);
     if (after_dot && length <= 2 && is_ascii_letter(word[0])) return StopKind::abbreviation;  // U.S.  e.g.  Ph.D.
-    if (single_letter && word[0] < 'a') return StopKind::abbreviation;                         // an initial
+    if (single_letter && word[0] < 'a') return StopKind::abbreviation;                        // an initial
     WordKey key{0, 0};
     fold_word_quickly(word, length, context.text + context.size, key);
     return static_cast<StopKind>(kStopKinds[key]);
@@ -126,14 +151,16 @@ bool is_list_marker(const SentenceContext& context, std::size_t at) noexcept {
     if (c == '-' || c == '*' || c == '+') return followed_by_blank(at + 1);
     if (c >= 0x80) {
         const Char wide = char_at(context, at);
-        const bool bullet = wide.value == 0x2022 || wide.value == 0x2013 || wide.value == 0x2014 || wide.value == 0x25AA ||
-                            wide.value == 0x25CF || wide.value == 0x25E6 || wide.value == 0x2043;
+        const bool bullet = wide.value == 0x2022 || wide.value == 0x2013 || wide.value == 0x2014 ||
+                            wide.value == 0x25AA || wide.value == 0x25CF || wide.value == 0x25E6 ||
+                            wide.value == 0x2043;
         return bullet && followed_by_blank(at + wide.length);
     }
     std::size_t end = at;
     while (end < context.size && end - at < 3 && is_ascii_digit(context.text[end])) ++end;
     if (end > at) {
-        return end < context.size && (context.text[end] == '.' || context.text[end] == ')') && followed_by_blank(end + 1);
+        return end < context.size && (context.text[end] == '.' || context.text[end] == ')') &&
+               followed_by_blank(end + 1);
     }
     return is_ascii_letter(c) && at + 1 < context.size && context.text[at + 1] == ')' && followed_by_blank(at + 2);
 }
@@ -195,8 +222,9 @@ Boundary boundary_at_stop(const SentenceContext& context, std::size_t position) 
     std::size_t next = skip_space(context.text, context.size, end);
     if (next == end) {
         // No space: a name or number, unless a long word ends and "The", "You" or the like begins.
-        const bool run_on = !ellipsis && !closed && context.word_end == position && context.word_end - context.word_begin > 3 &&
-                            context.text[next] < 'a' && starts_with_function_word(context, next);
+        const bool run_on = !ellipsis && !closed && context.word_end == position &&
+                            context.word_end - context.word_begin > 3 && context.text[next] < 'a' &&
+                            starts_with_function_word(context, next);
         return run_on ? yes : no;
     }
     if (next == context.size) return yes;
@@ -211,9 +239,12 @@ Boundary boundary_at_stop(const SentenceContext& context, std::size_t position) 
     if (strong) return lower && closed ? no : yes;
     if (ellipsis || closed) return lower ? no : yes;
     switch (kind_of_full_stop(context, position)) {
-        case StopKind::title: return no;
-        case StopKind::abbreviation: return !lower && starts_with_function_word(context, next) ? yes : no;
-        case StopKind::plain: break;
+        case StopKind::title:
+            return no;
+        case StopKind::abbreviation:
+            return !lower && starts_with_function_word(context, next) ? yes : no;
+        case StopKind::plain:
+            break;
     }
     // People who write without capitals still end their sentences.
     return !lower || context.word_end == position ? yes : no;
@@ -222,7 +253,8 @@ Boundary boundary_at_stop(const SentenceContext& context, std::size_t position) 
 Boundary boundary_at_newline(const SentenceContext& context, std::size_t position) noexcept {
     std::size_t end = position;
     while (end > context.sentence_begin && is_blank(context.text[end - 1])) --end;
-    if (context.text[position] != '\n') return {Break::paragraph, end, skip_space(context.text, context.size, position + 3)};
+    if (context.text[position] != '\n')
+        return {Break::paragraph, end, skip_space(context.text, context.size, position + 3)};
     std::size_t next = position + 1;
     while (next < context.size && is_blank(context.text[next])) ++next;
     if (next == context.size) return {Break::none, end, next};

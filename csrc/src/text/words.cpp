@@ -35,8 +35,12 @@ FoldedWord fold_word_slowly(std::span<const unsigned char> word, std::vector<uns
         folded.insert(folded.end(), bytes, bytes + n);
         p += c.length;
     }
-    const auto n_characters = std::count_if(folded.begin(), folded.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; });
-    FoldedWord result{{0, 0}, static_cast<std::uint32_t>(std::min<std::size_t>(folded.size(), 0xFFFFFFFFu)), n_characters == 1, is_unspaced};
+    const auto n_characters =
+        std::count_if(folded.begin(), folded.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; });
+    FoldedWord result{{0, 0},
+                      static_cast<std::uint32_t>(std::min<std::size_t>(folded.size(), 0xFFFFFFFFu)),
+                      n_characters == 1,
+                      is_unspaced};
     if (folded.size() > 16) {
         result.key = hash_long_word(folded);
         return result;

@@ -28,8 +28,7 @@ cdef extern from "hsca/text/byte_class.hpp" namespace "hsca" nogil:
     enum class SimdLevel:
         scalar
         baseline
-        avx2
-    SimdLevel detected_simd_level() noexcept
+    string_view c_simd_name "hsca::simd_name"() noexcept
 
 
 cdef extern from "hsca/text/segment.hpp" namespace "hsca" nogil:
@@ -112,13 +111,13 @@ cdef cbool _interrupted() noexcept nogil:
 
 _pending = []
 
-_LEVELS = {"scalar": <int>SimdLevel.scalar, "baseline": <int>SimdLevel.baseline, "avx2": <int>SimdLevel.avx2}
+_LEVELS = {"scalar": <int>SimdLevel.scalar, "baseline": <int>SimdLevel.baseline}
 
 
 def simd_level():
-    """Name of the level this machine runs."""
-    cdef int level = <int>detected_simd_level()
-    return next(name for name, value in _LEVELS.items() if value == level)
+    """Name of the instructions that classify bytes here."""
+    cdef string_view name = c_simd_name()
+    return name.data()[:name.size()].decode()
 
 
 def unicode_version():
@@ -162,7 +161,7 @@ cdef object _to_floats(vector[double]& values):
     return array
 
 
-def segment(bytes text not None, str simd="avx2"):
+def segment(bytes text not None, str simd="baseline"):
     """(paragraphs, sentences, words) of UTF-8 text: int64[n, 2] arrays of byte offsets."""
     cdef string_view view = string_view(<const char*>text, <size_t>len(text))
     cdef SimdLevel level = <SimdLevel><int>_LEVELS[simd]
@@ -186,7 +185,7 @@ cdef CScoringConfig _config(Py_ssize_t window, str simd) except *:
 def score_texts(
     StringColumn column not None, Py_ssize_t window, Py_ssize_t threads, double[::1] layer1_score not None,
     int32_t[::1] n_sentences not None, int32_t[::1] n_words not None, uint8_t[::1] is_short not None,
-    str simd="avx2",
+    str simd="baseline",
 ):
     """Scores every row of `column` into the given arrays. KeyboardInterrupt stops it."""
     cdef size_t n = column.views.size()
@@ -212,7 +211,7 @@ def score_texts(
 def relational_detail(bytes text not None, Py_ssize_t window):
     """Everything Layer 1 knows of one text, as a dict of arrays."""
     cdef string_view view = string_view(<const char*>text, <size_t>len(text))
-    cdef CScoringConfig config = _config(window, "avx2")
+    cdef CScoringConfig config = _config(window, "baseline")
     cdef TextScores scores
     cdef RelationalDetail detail
     cdef cbool finished
@@ -256,7 +255,7 @@ def segment_rows(StringColumn column not None):
     cdef size_t i, words = 0, sentences = 0, paragraphs = 0
     with nogil:
         for i in range(column.views.size()):
-            c_segment(column.views[i], SimdLevel.avx2, found)
+            c_segment(column.views[i], SimdLevel.baseline, found)
             words += found.words.size() // 2
             sentences += found.sentences.size() // 2
             paragraphs += found.paragraphs.size() // 2

@@ -17,15 +17,15 @@ struct ByteMasks {
     std::uint64_t high;       // bytes of multi-byte characters
 };
 
-enum class SimdLevel { scalar, baseline, avx2 };
+// `baseline` is SSE2 on x86-64, NEON on AArch64 and the plain loop elsewhere; `scalar` is the plain loop, for tests.
+enum class SimdLevel { scalar, baseline };
 
-// What this machine can run; `baseline` is SSE2 on x86-64 and NEON on AArch64.
-SimdLevel detected_simd_level() noexcept;
+// Name of the instructions behind `baseline`: "sse2", "neon" or "scalar".
+std::string_view simd_name() noexcept;
 
 // Writes n_blocks masks for text[0, 64 * n_blocks).
 using ClassifyBytes = void (*)(const unsigned char* text, std::size_t n_blocks, ByteMasks* masks);
 
-// The classifier of a level; a level above the detected one gives the detected one.
 ClassifyBytes classify_bytes(SimdLevel level) noexcept;
 
 }  // namespace hsca

@@ -40,9 +40,11 @@ class PerfectWordTable {
         const std::uint64_t both = both_halves(key);
         const std::size_t slot = slot_of(hash_of(both), displacement_[bucket_of(hash_of(both))]);
         std::uint32_t is_same = both_[slot] == both;
-        // A word of at most eight bytes shares `both` with no other: two ASCII bytes leave one without the case bit, two lead
-        // bytes leave one of ASCII's controls, and no folded word holds either (test_function_words.cpp tries all).
-        if (key.high && is_same) [[unlikely]] is_same = high_[slot] == key.high;
+        // A word of at most eight bytes shares `both` with no other: two ASCII bytes leave one without the case bit,
+        // two lead bytes leave one of ASCII's controls, and no folded word holds either (test_function_words.cpp tries
+        // all).
+        if (key.high && is_same) [[unlikely]]
+            is_same = high_[slot] == key.high;
         return values_[slot] & (0u - is_same);
     }
 
@@ -56,7 +58,8 @@ class PerfectWordTable {
         return key.low ^ (key.high << 48 | key.high >> 16);
     }
     static constexpr std::uint64_t hash_of(std::uint64_t both) noexcept {
-        const std::uint64_t x = (both ^ both >> 29) * 0x9E3779B97F4A7C15ull;  // the last bytes must reach the low bits, too
+        const std::uint64_t x =
+            (both ^ both >> 29) * 0x9E3779B97F4A7C15ull;  // the last bytes must reach the low bits, too
         return x ^ x >> 32;
     }
     static constexpr std::size_t bucket_of(std::uint64_t hash) noexcept { return (hash >> 40) % kBuckets; }
@@ -65,7 +68,8 @@ class PerfectWordTable {
     }
 
     template <std::size_t N>
-    constexpr void place(const std::array<WordKey, N>& words, std::span<const std::uint64_t> members, std::size_t bucket) {
+    constexpr void place(const std::array<WordKey, N>& words, std::span<const std::uint64_t> members,
+                         std::size_t bucket) {
         const auto slot_at = [&](std::size_t member, std::uint32_t displacement) {
             return slot_of(hash_of(both_halves(words[members[member]])), displacement);
         };
@@ -86,7 +90,8 @@ class PerfectWordTable {
     }
 
     std::array<std::uint16_t, kBuckets> displacement_{};
-    std::array<std::uint64_t, Slots> both_{};  // the halves of the key in one word: eight bytes a slot are read, not sixteen
+    std::array<std::uint64_t, Slots>
+        both_{};  // the halves of the key in one word: eight bytes a slot are read, not sixteen
     std::array<std::uint16_t, Slots> values_{};
     std::array<std::uint64_t, Slots> high_{};
 };

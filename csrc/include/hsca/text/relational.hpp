@@ -52,8 +52,8 @@ struct BlockFactors {
 
 // The whole weight map of a text, for those who ask for it.
 struct RelationalDetail {
-    std::vector<double> sentence_scores;    // one a sentence
-    std::vector<std::int64_t> token_words;  // for each content token: the number of the word in the text,
+    std::vector<double> sentence_scores;        // one a sentence
+    std::vector<std::int64_t> token_words;      // for each content token: the number of the word in the text,
     std::vector<std::int64_t> token_sentences;  // of its sentence,
     std::vector<std::int64_t> token_stems;      // and of its stem, in order of first appearance
     std::vector<double> stem_scores;            // greatest G r_w over the blocks
@@ -68,7 +68,7 @@ struct RelationalDetail {
 // Sentences of one text, then finish(). Reusable: begin() starts the next text.
 class RelationalLayer {
   public:
-    static constexpr std::size_t kBlock = 64;               // a text's last block has up to kBlock / 2 more
+    static constexpr std::size_t kBlock = 64;  // a text's last block has up to kBlock / 2 more
 
     explicit RelationalLayer(const RelationalConfig& config) : config_(config) {}
 
@@ -107,7 +107,7 @@ class RelationalLayer {
         std::uint32_t returns;
         double tie;
         bool is_unspaced;
-        bool is_profile;            // taken for a function word by its frequency
+        bool is_profile;  // taken for a function word by its frequency
     };
     struct Return {
         std::uint32_t id;

@@ -4,11 +4,11 @@
 // the word, as do '.' and ',' between two ASCII digits. Scripts without spaces give one word a pair of neighbouring
 // characters. Sentences and paragraphs without a word do not exist.
 //
-// A sentence is cut after kMaxSentenceWords words: nothing written by people is longer, and it bounds the memory of whoever
-// collects a sentence.
+// A sentence is cut after kMaxSentenceWords words: nothing written by people is longer, and it bounds the memory of
+// whoever collects a sentence.
 //
-// The text is taken in stretches of 4 KiB: byte masks for the whole stretch, then multi-byte characters written into the
-// masks, then the set bits are walked. Malformed UTF-8 belongs to no word and is never read past the end.
+// The text is taken in stretches of 4 KiB: byte masks for the whole stretch, then multi-byte characters written into
+// the masks, then the set bits are walked. Malformed UTF-8 belongs to no word and is never read past the end.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,8 @@ class MaskWindow {
     std::size_t n_blocks() const noexcept { return n_blocks_; }
     const ByteMasks& operator[](std::size_t i) const noexcept { return masks_[i]; }
 
-    // Moves to the blocks from `first` on; calls come in steps of kBlocks. Returns how many there are, without the extra one.
+    // Moves to the blocks from `first` on; calls come in steps of kBlocks. Returns how many there are, without the
+    // extra one.
     std::size_t move_to(std::size_t first) noexcept {
         const std::size_t known = first == 0 ? 0 : 1;  // the extra block of the last window
         if (known) masks_[0] = masks_[kBlocks];
@@ -79,18 +80,25 @@ class MaskWindow {
             switch (char_class(c.value)) {
                 case CharClass::lower:
                 case CharClass::letter:
-                case CharClass::digit: write_word(at, c.length); break;
+                case CharClass::digit:
+                    write_word(at, c.length);
+                    break;
                 case CharClass::mark:
                     if (is_word_byte_before(at)) write_word(at, c.length);
                     break;
                 case CharClass::joiner:
                     if (is_word_byte_before(at) && starts_word(at + c.length)) write_word(at, c.length);
                     break;
-                case CharClass::unspaced: unspaced |= 1ull << bit; break;
+                case CharClass::unspaced:
+                    unspaced |= 1ull << bit;
+                    break;
                 case CharClass::stop:
                 case CharClass::wide_stop:
-                case CharClass::paragraph: masks_[block].event |= 1ull << bit; break;
-                default: break;
+                case CharClass::paragraph:
+                    masks_[block].event |= 1ull << bit;
+                    break;
+                default:
+                    break;
             }
         }
         masks_[block].high = unspaced;
@@ -140,12 +148,12 @@ bool scan_text(const unsigned char* text, std::size_t size, ClassifyBytes classi
     SentenceContext context{text, size, skip_space(text, size, 0), 0, 0, false};
     context.in_heading = is_heading(text, size, context.sentence_begin);
     std::size_t paragraph_begin = context.sentence_begin;
-    std::size_t paragraph_end = kNowhere;     // end of its last sentence, if it has one
+    std::size_t paragraph_end = kNowhere;  // end of its last sentence, if it has one
     std::size_t resume = 0;
-    std::size_t line_begin = 0;               // where the line after the last line feed has its first visible character
-    std::size_t last_unspaced_end = kNowhere; // where the last unspaced character ended, and where it began
+    std::size_t line_begin = 0;  // where the line after the last line feed has its first visible character
+    std::size_t last_unspaced_end = kNowhere;  // where the last unspaced character ended, and where it began
     std::size_t last_unspaced_begin = 0;
-    std::size_t open_word = kNowhere;         // begin of a word that reaches into the next block
+    std::size_t open_word = kNowhere;  // begin of a word that reaches into the next block
     std::size_t sentence_words = 0;
     std::uint64_t word_carry = 0, digit_carry = 0;
 
@@ -166,12 +174,13 @@ bool scan_text(const unsigned char* text, std::size_t size, ClassifyBytes classi
         context.word_begin = begin;
         context.word_end = end;
         sink.word(begin, end);
-        if (++sentence_words == kMaxSentenceWords) [[unlikely]] close({Break::sentence, end, end});
+        if (++sentence_words == kMaxSentenceWords) [[unlikely]]
+            close({Break::sentence, end, end});
     };
     const auto on_event = [&](std::size_t at) {
         const bool newline = text[at] == '\n' || text[at] == 0xE2;  // U+2029 and U+2026 share a first byte
-        const bool ends_line =
-            newline && (text[at] == '\n' || char_class(decode_utf8(text + at, text + size).value) == CharClass::paragraph);
+        const bool ends_line = newline && (text[at] == '\n' || char_class(decode_utf8(text + at, text + size).value) ==
+                                                                   CharClass::paragraph);
         const Boundary boundary = ends_line ? boundary_at_newline(context, at) : boundary_at_stop(context, at);
         resume = boundary.resume;
         if (boundary.kind != Break::none) close(boundary);
@@ -220,7 +229,8 @@ bool scan_text(const unsigned char* text, std::size_t size, ClassifyBytes classi
                 std::uint64_t due = limit == 64 ? ends : ends & ((2ull << limit) - 1);
                 ends ^= due;
                 for (; due; due &= due - 1) {
-                    emit_word(base + static_cast<unsigned>(std::countr_zero(starts)), base + static_cast<unsigned>(std::countr_zero(due)));
+                    emit_word(base + static_cast<unsigned>(std::countr_zero(starts)),
+                              base + static_cast<unsigned>(std::countr_zero(due)));
                     starts &= starts - 1;
                 }
                 if (!events) break;

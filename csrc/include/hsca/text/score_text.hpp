@@ -15,7 +15,7 @@ namespace hsca {
 
 struct ScoringConfig {
     RelationalConfig relational;
-    SimdLevel simd = SimdLevel::avx2;
+    SimdLevel simd = SimdLevel::baseline;
 };
 
 struct TextScores {
@@ -47,8 +47,9 @@ struct ScoreColumns {
     std::span<std::uint8_t> is_short;
 };
 
-// Throws std::invalid_argument when a column's size differs from the number of texts. Returns false when stopped by `poll`.
-bool score_texts(std::span<const std::string_view> texts, const ScoringConfig& config, std::size_t threads, Stop::Poll poll,
-                 const ScoreColumns& out);
+// Throws std::invalid_argument when a column's size differs from the number of texts. Returns false when stopped by
+// `poll`.
+bool score_texts(std::span<const std::string_view> texts, const ScoringConfig& config, std::size_t threads,
+                 Stop::Poll poll, const ScoreColumns& out);
 
 }  // namespace hsca

@@ -1,6 +1,6 @@
 // sentence_words.hpp -- the words of one sentence, folded and looked up together.
-// The scanner only notes where words are; keys and tables follow for the whole sentence in one tight loop, in which many
-// words are under way at a time. Every layer reads the result.
+// The scanner only notes where words are; keys and tables follow for the whole sentence in one tight loop, in which
+// many words are under way at a time. Every layer reads the result.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace hsca {
 
 struct SentenceWord {
-    static constexpr std::uint32_t kFunction = kIsFunctionWord;  // listed, or a single character
+    static constexpr std::uint32_t kFunction = kIsFunctionWord;        // listed, or a single character
     static constexpr std::uint32_t kContinuity = kIsFunctionWord - 1;  // bits of Continuity
     static constexpr std::uint32_t kUnspaced = kIsFunctionWord << 1;   // of a script without spaces
 

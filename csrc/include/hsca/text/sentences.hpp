@@ -23,16 +23,15 @@ struct SentenceContext {
     std::size_t sentence_begin;
     std::size_t word_begin;  // the last word before the mark
     std::size_t word_end;
-    bool in_heading;         // the line is a Markdown heading: its end is a sentence's end
+    bool in_heading;  // the line is a Markdown heading: its end is a sentence's end
 };
 
 // At a stop mark. A run of marks and closing quotes ends a sentence when white space or the end follows, unless
 //   - a lower-case word follows an ellipsis, a closed quotation, or a full stop that is not attached to a word,
 //   - the full stop belongs to a title ("Dr."), to an initial, acronym or other abbreviation that is not followed by a
 //     capitalised function word, or to a list marker ("2.") that opens the sentence.
-// Without white space only a capitalised function word right after a word of four bytes or more starts a sentence. A smiley
-// after the marks belongs to them. Wide marks (as in Chinese and Japanese)
-// need no white space.
+// Without white space only a capitalised function word right after a word of four bytes or more starts a sentence. A
+// smiley after the marks belongs to them. Wide marks (as in Chinese and Japanese) need no white space.
 Boundary boundary_at_stop(const SentenceContext& context, std::size_t position) noexcept;
 
 // At a line feed (or U+2029). A blank line ends the paragraph. A line that starts with a list marker or a Markdown

@@ -1,5 +1,6 @@
 // unicode.hpp -- what a code point is to the segmenter, and its case-folded form.
-// Both come from tables generated once (tools/make_unicode_tables.py), so a result never depends on the platform's locale.
+// Both come from tables generated once (tools/make_unicode_tables.py), so a result never depends on the platform's
+// locale.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,8 @@ namespace hsca {
 
 enum class CharClass : std::uint8_t {
     other,
-    lower,      // lower-case letter: a sentence rarely starts with it
-    letter,     // any other letter of a spaced script
+    lower,   // lower-case letter: a sentence rarely starts with it
+    letter,  // any other letter of a spaced script
     digit,
     mark,       // combining marks, joiners of scripts, soft hyphen: continue a word, never start one
     unspaced,   // a character of a script written without spaces
@@ -19,7 +20,7 @@ enum class CharClass : std::uint8_t {
     wide_stop,  // ends a sentence whatever follows
     closer,
     opener,
-    joiner,     // apostrophe, hyphen, underscore: part of a word between two of its characters
+    joiner,  // apostrophe, hyphen, underscore: part of a word between two of its characters
     space,
     paragraph,  // U+2029
 };
@@ -29,7 +30,8 @@ struct CodePoint {
     std::uint32_t length;  // bytes, at least 1
 };
 
-// Decodes the character at text[0]. A malformed or truncated sequence is one byte of U+FFFD: nothing past `end` is read.
+// Decodes the character at text[0]. A malformed or truncated sequence is one byte of U+FFFD: nothing past `end` is
+// read.
 CodePoint decode_utf8(const unsigned char* text, const unsigned char* end) noexcept;
 
 CharClass char_class(std::uint32_t code_point) noexcept;

@@ -11,8 +11,8 @@
 
 namespace hsca {
 
-// Folded words of at most 16 bytes are their own key, zero-padded. Longer ones are 120 bits of hash under a last byte of
-// 0xFF, which no UTF-8 text holds, so the two kinds never meet.
+// Folded words of at most 16 bytes are their own key, zero-padded. Longer ones are 120 bits of hash under a last byte
+// of 0xFF, which no UTF-8 text holds, so the two kinds never meet.
 struct WordKey {
     std::uint64_t low;
     std::uint64_t high;
@@ -56,10 +56,13 @@ FoldedWord fold_word_slowly(std::span<const unsigned char> word, std::vector<uns
 
 // Tries the quick path: ASCII words of at most 16 bytes, nearly all of English, never leave registers.
 // Nothing at or past `end_of_text` is read. False: take fold_word_slowly.
-inline bool fold_word_quickly(const unsigned char* word, std::size_t length, const unsigned char* end_of_text, WordKey& key) noexcept {
+inline bool fold_word_quickly(const unsigned char* word, std::size_t length, const unsigned char* end_of_text,
+                              WordKey& key) noexcept {
     constexpr std::uint64_t kHighBits = 0x8080808080808080ull;
-    constexpr std::uint64_t kCase = 0x2020202020202020ull;  // every ASCII byte of a word but a capital and '_' has this bit
-    if (length > 16) [[unlikely]] return false;
+    constexpr std::uint64_t kCase =
+        0x2020202020202020ull;  // every ASCII byte of a word but a capital and '_' has this bit
+    if (length > 16) [[unlikely]]
+        return false;
     const WordKey& mask = kKeyMask[length];
     if (end_of_text - word >= 16) [[likely]] {
         std::memcpy(&key.low, word, 8);
@@ -82,7 +85,8 @@ inline WordKey stem(const WordKey& key, std::uint32_t length) noexcept {
         std::memcpy(&bytes, reinterpret_cast<const char*>(&key) + n - 4, 4);
         return bytes;
     };
-    constexpr std::uint32_t apostrophe_s = '\'' | 's' << 8, ed = 'e' | 'd' << 8, es = 'e' | 's' << 8, ly = 'l' | 'y' << 8;
+    constexpr std::uint32_t apostrophe_s = '\'' | 's' << 8, ed = 'e' | 'd' << 8, es = 'e' | 's' << 8,
+                            ly = 'l' | 'y' << 8;
     constexpr std::uint32_t ing = 'i' | 'n' << 8 | 'g' << 16;
     std::uint32_t tail = last_four(length);
     if (tail >> 16 == apostrophe_s) [[unlikely]] {
@@ -92,7 +96,8 @@ inline WordKey stem(const WordKey& key, std::uint32_t length) noexcept {
     }
     const std::uint32_t last = tail >> 24, two = tail >> 16;
     std::uint32_t drop = static_cast<std::uint32_t>(last == 's') | static_cast<std::uint32_t>(last == 'e');
-    const std::uint32_t drops_two = static_cast<std::uint32_t>(two == ed) | static_cast<std::uint32_t>(two == es) | static_cast<std::uint32_t>(two == ly);
+    const std::uint32_t drops_two = static_cast<std::uint32_t>(two == ed) | static_cast<std::uint32_t>(two == es) |
+                                    static_cast<std::uint32_t>(two == ly);
     drop = (drops_two & static_cast<std::uint32_t>(length >= 6)) ? 2 : drop;
     drop = (static_cast<std::uint32_t>(tail >> 8 == ing) & static_cast<std::uint32_t>(length >= 7)) ? 3 : drop;
     const WordKey& mask = kKeyMask[length - drop];
