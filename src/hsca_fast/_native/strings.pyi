@@ -1,5 +1,7 @@
 from typing import Any, final
 
+def encode(text: str) -> tuple[bytes, int]: ...
+
 @final
 class StringColumn:
     replaced: int

@@ -107,7 +107,8 @@ cdef class StringColumn:
             if PyUnicode_IS_ASCII(text):
                 data = PyUnicode_AsUTF8AndSize(text, &size)
             else:
-                encoded = _encode(column, text)
+                encoded, replaced = encode(text)
+                column.replaced += replaced
                 column.owners.append(encoded)
                 data = PyBytes_AS_STRING(encoded)
                 size = PyBytes_GET_SIZE(encoded)
@@ -130,15 +131,13 @@ cdef class StringColumn:
         return column
 
 
-cdef bytes _encode(StringColumn column, text):
+def encode(str text not None):
+    """UTF-8 of `text`, and how many lone surrogates in it became U+FFFD; one for one, so offsets in characters stay true."""
     try:
-        return PyUnicode_AsUTF8String(text)
+        return PyUnicode_AsUTF8String(text), 0
     except UnicodeEncodeError:
-        # Halves of a pair that stand side by side are one character; what is left over has no meaning.
-        joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-        clean = "".join(["\ufffd" if "\ud800" <= ch <= "\udfff" else ch for ch in joined])
-        column.replaced += clean.count("\ufffd") - joined.count("\ufffd")
-        return clean.encode("utf-8")
+        clean = "".join(["\ufffd" if "\ud800" <= ch <= "\udfff" else ch for ch in text])
+        return clean.encode("utf-8"), clean.count("\ufffd") - text.count("\ufffd")
 
 
 cdef _read_stream(StringColumn column, capsule):

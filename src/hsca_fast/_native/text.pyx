@@ -31,12 +31,17 @@ cdef extern from "hsca/text/byte_class.hpp" namespace "hsca" nogil:
     string_view c_simd_name "hsca::simd_name"() noexcept
 
 
+cdef extern from "hsca/parallel.hpp" namespace "hsca" nogil:
+    cppclass Stop:
+        Stop(cbool (*poll)() noexcept nogil)
+
+
 cdef extern from "hsca/text/segment.hpp" namespace "hsca" nogil:
     cppclass Segments:
         vector[int64_t] words
         vector[int64_t] sentences
         vector[int64_t] paragraphs
-    void c_segment "hsca::segment"(string_view, SimdLevel, Segments&) except +
+    cbool c_segment "hsca::segment"(string_view, SimdLevel, Segments&, Stop*) except +
 
 
 cdef extern from "hsca/text/relational.hpp" namespace "hsca" nogil:
@@ -58,11 +63,6 @@ cdef extern from "hsca/text/relational.hpp" namespace "hsca" nogil:
         vector[int64_t] token_stems
         vector[double] stem_scores
         vector[BlockFactors] blocks
-
-
-cdef extern from "hsca/parallel.hpp" namespace "hsca" nogil:
-    cppclass Stop:
-        Stop(cbool (*poll)() noexcept nogil)
 
 
 cdef extern from "hsca/text/score_text.hpp" namespace "hsca" nogil:
@@ -99,7 +99,7 @@ cdef extern from "Python.h":
 
 
 cdef cbool _interrupted() noexcept nogil:
-    # The exception stays set for the caller: it is raised once the lock is back.
+    # The exception waits in _pending: the caller raises it once the native code has returned.
     with gil:
         try:
             PyErr_CheckSignals()
@@ -166,8 +166,15 @@ def segment(bytes text not None, str simd="baseline"):
     cdef string_view view = string_view(<const char*>text, <size_t>len(text))
     cdef SimdLevel level = <SimdLevel><int>_LEVELS[simd]
     cdef Segments found
-    with nogil:
-        c_segment(view, level, found)
+    cdef cbool finished
+    cdef Stop* stop = new Stop(&_interrupted)
+    try:
+        with nogil:
+            finished = c_segment(view, level, found, stop)
+    finally:
+        del stop
+    if not finished:
+        raise _pending.pop() if _pending else KeyboardInterrupt
     return (
         _to_array(found.paragraphs).reshape(-1, 2),
         _to_array(found.sentences).reshape(-1, 2),
@@ -255,7 +262,7 @@ def segment_rows(StringColumn column not None):
     cdef size_t i, words = 0, sentences = 0, paragraphs = 0
     with nogil:
         for i in range(column.views.size()):
-            c_segment(column.views[i], SimdLevel.baseline, found)
+            c_segment(column.views[i], SimdLevel.baseline, found, NULL)
             words += found.words.size() // 2
             sentences += found.sentences.size() // 2
             paragraphs += found.paragraphs.size() // 2

@@ -20,7 +20,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from importlib.metadata import version
 
-        print(f"hsca {version('hsca_fast')}")
+        print(f"hsca {version('hsca_fast')}", flush=True)
         parser.exit()
 
 
@@ -38,8 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_parser(subparsers)
     if sys.stderr is None:  # closed by the caller; print would fall back to standard output
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (until the process ends)
-    args = parser.parse_args(argv)
+    args = argparse.Namespace()
     try:
+        args = parser.parse_args(argv)
         code: int = args.run(args)
         return code
     except KeyboardInterrupt:

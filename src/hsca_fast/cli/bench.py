@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,5 +51,5 @@ def run(args: argparse.Namespace) -> int:
         print(f"{'job':36} {'MB/s':>8} {'x floor':>8}")
         for m in found:
             print(f"{m.name:36} {m.mb_per_second:8.1f} {m.ratio_to_floor:8.3f}")
-    sys.stdout.flush()
+    print(end="", flush=True)  # an error in writing belongs here, and a closed output is none
     return OK

@@ -3,7 +3,6 @@
 import argparse
 import json
 import platform
-import sys
 from typing import Any
 
 from hsca_fast.cli.exit_codes import CHECK_FAILED, OK
@@ -53,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(facts, indent=2))
     else:
         _print_table(facts)
-    sys.stdout.flush()
+    print(end="", flush=True)  # an error in writing belongs here, and a closed output is none
     return CHECK_FAILED if problem else OK
 
 

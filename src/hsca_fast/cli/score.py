@@ -60,28 +60,35 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     reading.add_argument(
         "--chunk-bytes",
         type=_chunk_bytes,
-        default=8 << 20,
+        default=4 << 20,
         metavar="N",
         help="cut a longer .txt or .md file into several texts, between paragraphs if it can (default: %(default)s)",
     )
     reading.add_argument("--strict", action="store_true", help="stop at the first input that fails")
     scoring = parser.add_argument_group("scoring")
     scoring.add_argument("--threads", type=_threads, default=1, metavar="N", help="0: all usable CPUs (default: 1)")
-    scoring.add_argument("--window", type=int, metavar="N", help="co-occurrence window in words (default: 5)")
+    scoring.add_argument("--window", type=_whole_number, metavar="N", help="co-occurrence window in words (default: 5)")
 
 
 def _chunk_bytes(text: str) -> int:
-    value = int(text)
+    value = _whole_number(text)
     if value < 4:
         raise argparse.ArgumentTypeError(f"{value} is too small: a character can take 4 bytes")
     return value
 
 
 def _threads(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{value} is negative")
+    value = _whole_number(text)
+    if not 0 <= value <= 1024:
+        raise argparse.ArgumentTypeError(f"{value} is not between 0 and 1024")
     return value
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
 def run(args: argparse.Namespace) -> int:
@@ -92,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
     from hsca_fast.corpus.writers import ScoredRows, open_scores
 
     started = time.monotonic()
+    if args.paths.count("-") > 1:
+        raise UsageError("standard input (-) can be read once only")
     output = None if args.output == "-" else args.output
     file_format = args.format or _format_of(output)
     if file_format == "parquet" and find_spec("pyarrow") is None:
@@ -99,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         config = ScoringConfig() if args.window is None else ScoringConfig(window=args.window)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(f"--{error}") from error
     progress = Progress(sys.stderr, enabled=sys.stderr.isatty() and not args.quiet)
     if progress.enabled or output is not None:
         progress.n_input_bytes_total = _survey(args.paths, output)
@@ -111,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
         input_format=args.input_format,
         errors=args.errors,
         chunk_bytes=args.chunk_bytes,
-        # Enough texts of the default chunk size for four threads, and still well within 200 MB.
+        # Enough texts of the default chunk size for four threads, within 200 MB.
         batch_bytes=BATCH_BYTES * min(args.threads or 4, 4),
         on_error=raise_error if args.strict else failures.add,
     )

@@ -23,8 +23,9 @@ FORMAT_BY_EXTENSION = {
 STREAM_FORMATS = ("txt", "jsonl", "csv")
 STDIN = "-"
 
-CHUNK_BYTES = 8 << 20
-BATCH_BYTES = 8 << 20
+# Python may need four bytes a character, and the scorer a copy in UTF-8: a batch takes up to six times this.
+CHUNK_BYTES = 4 << 20
+BATCH_BYTES = 4 << 20
 BATCH_ROWS = 16_384
 # One JSON line or CSV field. Without a bound, an unclosed quote would pull the rest of the file into memory.
 RECORD_BYTES = 128 << 20
@@ -221,7 +222,8 @@ class CorpusReader:
     def _read_csv(self, stream: BinaryIO, source: str) -> Iterator[_Record]:
         # The limit belongs to the process and only ever grows here.
         csv.field_size_limit(max(RECORD_BYTES, csv.field_size_limit()))
-        reader = csv.reader(_csv_lines(stream, source))
+        # Strict: a quote that is never closed is an error, not a field that swallows the rest of the file.
+        reader = csv.reader(_csv_lines(stream, source), strict=True)
         try:
             header = next(reader, None)
         except csv.Error as error:
@@ -281,7 +283,7 @@ class CorpusReader:
             with pq.ParquetFile(path, **options) as file:
                 self._check_parquet_column(file.schema_arrow, source)
                 batches = file.iter_batches(
-                    batch_size=_rows_per_batch(file.metadata, self._text_column, self._batch_bytes),
+                    batch_size=_rows_per_batch(file.metadata, self._batch_bytes),
                     columns=[self._text_column],
                 )
                 row = 0
@@ -298,9 +300,16 @@ class CorpusReader:
                         n_text_bytes = pc.sum(pc.binary_length(texts)).as_py() or 0
                         yield TextBatch(texts, [source] * n_rows, rows, [], n_text_bytes)
                     row += n_rows
-                    self.n_input_bytes = n_bytes_before + n_file_bytes * row // file.metadata.num_rows
-        except pa.ArrowException as error:
-            raise InputError(source, f"cannot read it as Parquet: {error}") from error
+                    self.n_input_bytes = n_bytes_before + n_file_bytes * row // max(row, file.metadata.num_rows)
+        except (
+            pa.ArrowException,
+            OSError,
+            ValueError,
+            KeyError,
+        ) as error:  # whatever a damaged file makes pyarrow raise
+            if isinstance(error, OSError) and error.errno:
+                raise
+            raise InputError(source, f"cannot read it as Parquet: {str(error).strip()}") from error
         self.n_input_bytes = n_bytes_before + n_file_bytes
 
     def _check_parquet_column(self, schema: Any, source: str) -> None:
@@ -309,6 +318,8 @@ class CorpusReader:
         column = self._text_column
         if column not in schema.names:
             raise InputError(source, f"no column {column!r}; it has {_listing(schema.names)}")
+        if schema.names.count(column) > 1:
+            raise InputError(source, f"more than one column {column!r}")
         kind = schema.field(column).type
         text_type = kind.value_type if types.is_dictionary(kind) else kind
         if not (types.is_string(text_type) or types.is_large_string(text_type) or types.is_string_view(text_type)):
@@ -412,15 +423,16 @@ def _csv_lines(stream: BinaryIO, source: str) -> Iterator[str]:
         yield line.decode("utf-8", "surrogateescape")
 
 
-def _rows_per_batch(metadata: Any, column: str, batch_bytes: int) -> int:
-    """Rows that keep a batch of a Parquet column within `batch_bytes`, by the footer's sizes."""
+def _rows_per_batch(metadata: Any, batch_bytes: int) -> int:
+    """Rows that keep a batch within `batch_bytes`, by the footer's sizes of whole row groups.
+
+    The sizes of single columns would be closer, but pyarrow ends the process when it meets some damaged ones.
+    """
     n_rows = BATCH_ROWS
     for i in range(metadata.num_row_groups):
         group = metadata.row_group(i)
-        for j in range(group.num_columns):
-            chunk = group.column(j)
-            if chunk.path_in_schema == column and chunk.total_uncompressed_size > 0:
-                n_rows = min(n_rows, batch_bytes * group.num_rows // chunk.total_uncompressed_size)
+        if group.total_byte_size > 0:
+            n_rows = min(n_rows, batch_bytes * group.num_rows // group.total_byte_size)
     return max(1, n_rows)
 
 
@@ -430,6 +442,8 @@ def display_name(path: str) -> str:
 
 
 def _open(path: str) -> AbstractContextManager[BinaryIO]:
+    if path == STDIN and sys.stdin is None:
+        raise InputError("-", "standard input is closed")
     # Standard input is not ours to close.
     return nullcontext(sys.stdin.buffer) if path == STDIN else open(path, "rb")
 

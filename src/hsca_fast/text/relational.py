@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hsca_fast._native import text as _native
+from hsca_fast._native.strings import encode
 from hsca_fast.config import ScoringConfig
-from hsca_fast.text.segmentation import encode, segment
+from hsca_fast.text.segmentation import segment
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -70,7 +71,7 @@ def relational_weights(text: str, *, window: int = 5) -> RelationalWeights:
     """
     ScoringConfig(window=window)  # says what is wrong with a bad window
     places = segment(text)
-    detail = _native.relational_detail(encode(text), window)
+    detail = _native.relational_detail(encode(text)[0], window)
     stems, sentences = detail["token_stems"], detail["token_sentences"]
     n = len(detail["stem_scores"])
     _, first = np.unique(stems, return_index=True)

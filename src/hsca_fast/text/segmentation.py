@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hsca_fast._native import text as _native
+from hsca_fast._native.strings import encode
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Segmentation:
     """Where things are: each array is int64[n, 2], rows (start, end) in characters of the text."""
 
@@ -33,7 +34,7 @@ def segment(text: str) -> Segmentation:
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be str, not {type(text).__name__}")
-    encoded = encode(text)
+    encoded, _ = encode(text)
     paragraphs, sentences, words = _native.segment(encoded)
     if len(encoded) == len(text):
         return Segmentation(paragraphs, sentences, words)
@@ -41,11 +42,3 @@ def segment(text: str) -> Segmentation:
     starts = (np.frombuffer(encoded, np.uint8) & 0xC0) != 0x80
     before = np.concatenate(([0], np.cumsum(starts)))
     return Segmentation(before[paragraphs], before[sentences], before[words])
-
-
-def encode(text: str) -> bytes:
-    """UTF-8 of `text`; a lone surrogate becomes U+FFFD, so offsets in characters stay true."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return "".join("\ufffd" if "\ud800" <= ch <= "\udfff" else ch for ch in text).encode()

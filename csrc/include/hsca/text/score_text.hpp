@@ -1,4 +1,4 @@
-// score_text.hpp -- all layers of one text in one pass, and of a batch of texts on several threads.
+// score_text.hpp -- the scores of one text in one pass, and of a batch of texts on several threads.
 #pragma once
 
 #include <cstddef>

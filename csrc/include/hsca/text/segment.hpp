@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hsca/parallel.hpp"
 #include "hsca/text/byte_class.hpp"
 
 namespace hsca {
@@ -21,6 +22,7 @@ struct Segments {
     }
 };
 
-void segment(std::string_view text, SimdLevel level, Segments& out);
+// Returns false when `stop` asked to give up.
+bool segment(std::string_view text, SimdLevel level, Segments& out, Stop* stop = nullptr);
 
 }  // namespace hsca
