@@ -3,66 +3,28 @@
     python3.13 tools/make_unicode_tables.py > csrc/src/text/unicode_tables.inc
 
 The tables are committed, so that every build sees the same Unicode version whatever Python it is built with;
-tests/text/test_unicode.py compares them with the running interpreter's own database.
+tests/text/test_segmentation.py compares them with the running interpreter's own database.
 """
 
+import importlib.util
 import sys
 import unicodedata
+from pathlib import Path
 
 # The order is the enum CharClass in hsca/text/unicode.hpp.
 CLASSES = ("other lower letter digit mark unspaced stop wide_stop closer opener joiner space paragraph").split()
 BLOCK = 128
 
-# Written without spaces between words: Han, kana, bopomofo, and the scripts of mainland South-East Asia.
-UNSPACED = [
-    (0x0E00, 0x0EFF), (0x0F00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x19E0, 0x19FF),
-    (0x2E80, 0x2FDF), (0x3005, 0x3007), (0x3021, 0x3029), (0x3031, 0x3035), (0x3038, 0x303C),
-    (0x3040, 0x30FF), (0x3100, 0x312F), (0x31A0, 0x31BF), (0x31F0, 0x31FF), (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF), (0xA9E0, 0xA9FF), (0xAA60, 0xAA7F), (0xF900, 0xFAFF), (0xFF66, 0xFF9F),
-    (0x1AFF0, 0x1B16F), (0x20000, 0x3FFFD),
-]  # fmt: skip
-# Sentence terminators that ask for a following space, and those that do not.
-STOPS = "!.?…‼⁇⁈⁉؟۔।॥։።፧፨᙮᠃᠉᱾᱿꓿꘎꘏꛳꛷꡶꡷꣎꣏꤯꧈꧉꩝꩞꩟꫰꫱꯫؞\u061d܀܁܂߹"
-WIDE_STOPS = "。！？｡．︒"
-JOINERS = "'-_\u2019\u2010\u2011"
-
-
-def char_class(cp: int) -> str:
-    ch = chr(cp)
-    cat = unicodedata.category(ch)
-    if ch in STOPS:
-        return "stop"
-    if ch in WIDE_STOPS:
-        return "wide_stop"
-    if ch in JOINERS:
-        return "joiner"
-    if ch == "\u2029":
-        return "paragraph"
-    if cat in ("Zs", "Zl") or ch in "\t\n\v\f\r\x85":
-        return "space"
-    if any(lo <= cp <= hi for lo, hi in UNSPACED) and cat[0] in "LMN":
-        return "unspaced"
-    if cat == "Ll":
-        return "lower"
-    if cat[0] == "L" or cat == "Nl":
-        return "letter"
-    if cat == "Nd":
-        return "digit"
-    if cat[0] == "M" or ch in "\u00ad\u200c\u200d":
-        return "mark"
-    if cat in ("Pe", "Pf") or ch == '"':
-        return "closer"
-    if cat in ("Ps", "Pi") or ch in "¿¡":
-        return "opener"
-    return "other"
+# The reference says what a character is; loaded by its path, since the package may not be built yet.
+_SPEC = importlib.util.spec_from_file_location(
+    "segmentation", Path(__file__).parents[1] / "src" / "hsca_fast" / "_reference" / "segmentation.py"
+)
+reference = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(reference)
 
 
 def fold(cp: int) -> bytes:
-    """Case folding, with typographic apostrophes and hyphens made plain and soft hyphens dropped."""
-    if 0xD800 <= cp <= 0xDFFF:
-        return chr(cp).encode("utf-8", "surrogatepass")
-    special = {0x2019: "'", 0x2010: "-", 0x2011: "-", 0x00AD: ""}
-    return special.get(cp, chr(cp).casefold()).encode()
+    return reference.fold(chr(cp)).encode("utf-8", "surrogatepass")
 
 
 def two_stage(values: list[int]) -> tuple[list[int], list[list[int]]]:
@@ -79,7 +41,7 @@ def emit(name: str, ctype: str, values: list[int]) -> None:
 
 
 def main() -> None:
-    classes = [CLASSES.index(char_class(cp)) for cp in range(0x110000)]
+    classes = [CLASSES.index(reference.char_class(chr(cp))) for cp in range(0x110000)]
     folds: dict[bytes, int] = {}
     fold_index = []
     for cp in range(0x110000):
