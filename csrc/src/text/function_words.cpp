@@ -1,7 +1,6 @@
 #include "hsca/text/function_words.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace hsca {
 
@@ -10,21 +9,6 @@ namespace {
 constexpr std::string_view kWords[] = {
 #include "function_words.inc"
 };
-
-constexpr WordKey utf8_key(std::string_view word) {
-    // Multi-byte lower-case words are their own folded form: no case bit is set in them.
-    for (const char c : word) {
-        if (static_cast<unsigned char>(c) >= 0x80) {
-            WordKey key{0, 0};
-            for (std::size_t i = 0; i < word.size(); ++i) {
-                const std::uint64_t byte = static_cast<unsigned char>(word[i]);
-                (i < 8 ? key.low : key.high) |= byte << (8 * (i % 8));
-            }
-            return key;
-        }
-    }
-    return ascii_key(word);
-}
 
 struct ContinuityWords {
     Continuity kind;
@@ -42,26 +26,37 @@ constexpr ContinuityWords kContinuityWords[] = {
     {Continuity::present, "is are has have do does am isn't aren't hasn't haven't don't doesn't"},
 };
 
-constexpr PerfectWordTable<1024> make_table() {
-    std::array<WordKey, std::size(kWords)> keys{};
-    for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = utf8_key(kWords[i]);
-    PerfectWordTable<1024> table(keys);
-    for (const WordKey& key : keys) table.set(key, kIsFunctionWord);
+std::uint64_t continuities_of(std::string_view word) {
+    std::uint64_t bits = 0;
     for (const ContinuityWords& group : kContinuityWords) {
         std::string_view rest = group.words;
         while (!rest.empty()) {
             const std::size_t end = std::min(rest.find(' '), rest.size());
-            table.set(utf8_key(rest.substr(0, end)),
-                      static_cast<std::uint16_t>(kIsFunctionWord | 1u << static_cast<unsigned>(group.kind)));
+            if (rest.substr(0, end) == word) bits |= 1ull << static_cast<unsigned>(group.kind);
             rest.remove_prefix(std::min(end + 1, rest.size()));
         }
     }
-    return table;
+    return bits;
+}
+
+std::vector<WordTable::Entry> make_entries() {
+    std::vector<WordTable::Entry> entries;
+    for (const std::string_view word : kWords)
+        entries.push_back({folded_key(word), kIsFunctionWord | continuities_of(word)});
+    return entries;
 }
 
 }  // namespace
 
-constinit const PerfectWordTable<1024> kFunctionWords = make_table();
+std::span<const WordTable::Entry> function_word_entries() {
+    static const std::vector<WordTable::Entry> entries = make_entries();
+    return entries;
+}
+
+bool is_function_word(const WordKey& key) noexcept {
+    static const WordTable table(function_word_entries());
+    return table[key] != 0;
+}
 
 std::span<const std::string_view> function_words() noexcept { return kWords; }
 

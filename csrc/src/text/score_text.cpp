@@ -33,7 +33,7 @@ std::int32_t to_count(std::size_t n) {
 }  // namespace
 
 TextScorer::TextScorer(const ScoringConfig& config)
-    : classify_(classify_bytes(config.simd)), relational_(config.relational) {}
+    : classify_(classify_bytes(config.simd)), words_(*config.lexicon), relational_(config.relational) {}
 
 bool TextScorer::score(std::string_view text, Stop& stop, TextScores& out, RelationalDetail* detail) {
     const auto* begin = reinterpret_cast<const unsigned char*>(text.data());

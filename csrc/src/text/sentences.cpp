@@ -1,8 +1,8 @@
 #include "hsca/text/sentences.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
+#include <vector>
 
 #include "hsca/text/function_words.hpp"
 #include "hsca/text/unicode.hpp"
@@ -30,19 +30,18 @@ constexpr std::string_view kAbbreviations[] = {
 
 enum class StopKind : std::uint8_t { plain, title, abbreviation };
 
-constexpr PerfectWordTable<256> make_table() {
-    std::array<WordKey, std::size(kTitles) + std::size(kAbbreviations)> keys{};
-    std::size_t n = 0;
-    for (const std::string_view word : kTitles) keys[n++] = ascii_key(word);
-    for (const std::string_view word : kAbbreviations) keys[n++] = ascii_key(word);
-    PerfectWordTable<256> table(keys);
-    for (std::size_t i = 0; i < n; ++i) {
-        table.set(keys[i],
-                  static_cast<std::uint16_t>(i < std::size(kTitles) ? StopKind::title : StopKind::abbreviation));
-    }
-    return table;
+StopKind stop_kind(const WordKey& key) noexcept {
+    static const WordTable table = [] {
+        std::vector<WordTable::Entry> entries;
+        const auto add = [&](std::string_view word, StopKind kind) {
+            entries.push_back({folded_key(word), static_cast<std::uint64_t>(kind)});
+        };
+        for (const std::string_view word : kTitles) add(word, StopKind::title);
+        for (const std::string_view word : kAbbreviations) add(word, StopKind::abbreviation);
+        return WordTable(entries);
+    }();
+    return static_cast<StopKind>(table[key]);
 }
-constinit const PerfectWordTable<256> kStopKinds = make_table();
 
 constexpr bool is_ascii_letter(unsigned char c) noexcept { return (c | 0x20u) - 'a' < 26u; }
 constexpr bool is_ascii_digit(unsigned char c) noexcept { return c - unsigned{'0'} < 10u; }
@@ -140,7 +139,7 @@ StopKind kind_of_full_stop(const SentenceContext& context, std::size_t stop) noe
     if (single_letter && word[0] < 'a') return StopKind::abbreviation;                        // an initial
     WordKey key{0, 0};
     fold_word_quickly(word, length, context.text + context.size, key);
-    return static_cast<StopKind>(kStopKinds[key]);
+    return stop_kind(key);
 }
 
 bool is_list_marker(const SentenceContext& context, std::size_t at) noexcept {

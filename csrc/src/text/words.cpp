@@ -51,4 +51,9 @@ FoldedWord fold_word_slowly(std::span<const unsigned char> word, std::vector<uns
     return result;
 }
 
+WordKey folded_key(std::string_view word) {
+    std::vector<unsigned char> folded;
+    return fold_word_slowly({reinterpret_cast<const unsigned char*>(word.data()), word.size()}, folded).key;
+}
+
 }  // namespace hsca

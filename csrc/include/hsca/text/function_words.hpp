@@ -5,8 +5,9 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
-#include "hsca/text/perfect_table.hpp"
+#include "hsca/text/word_table.hpp"
 #include "hsca/text/words.hpp"
 
 namespace hsca {
@@ -14,12 +15,12 @@ namespace hsca {
 // Person and tense as the function words of a sentence show them; relational.hpp watches how long each one lasts.
 enum class Continuity : std::uint8_t { he, she, first_person, we, they, you, it, past, present };
 inline constexpr std::size_t kContinuities = 9;
-
-// 0 for other words; for a function word bit 15, and bit c when it belongs to Continuity c.
-extern const PerfectWordTable<1024> kFunctionWords;
 inline constexpr std::uint32_t kIsFunctionWord = 1u << 15;
 
-inline bool is_function_word(const WordKey& key) noexcept { return kFunctionWords[key] != 0; }
+// Every function word; its value has bit 15, and bit c when it belongs to Continuity c.
+std::span<const WordTable::Entry> function_word_entries();
+
+bool is_function_word(const WordKey& key) noexcept;
 
 std::span<const std::string_view> function_words() noexcept;
 

@@ -9,12 +9,14 @@
 
 #include "hsca/parallel.hpp"
 #include "hsca/text/byte_class.hpp"
+#include "hsca/text/lexicon.hpp"
 #include "hsca/text/relational.hpp"
 
 namespace hsca {
 
 struct ScoringConfig {
     RelationalConfig relational;
+    const Lexicon* lexicon = &plain_lexicon();
     SimdLevel simd = SimdLevel::baseline;
 };
 

@@ -104,15 +104,7 @@ inline WordKey stem(const WordKey& key, std::uint32_t length) noexcept {
     return {key.low & mask.low, key.high & mask.high};
 }
 
-// Key of a word given as plain lower-case ASCII of at most 16 bytes, for tables built at compile time.
-constexpr WordKey ascii_key(std::string_view word) {
-    WordKey key{0, 0};
-    for (std::size_t i = 0; i < word.size(); ++i) {
-        // The same bit as in fold_word: only '_' is changed by it, and no table holds one.
-        const auto byte = static_cast<std::uint64_t>(static_cast<unsigned char>(word[i]) | 0x20u);
-        (i < 8 ? key.low : key.high) |= byte << (8 * (i % 8));
-    }
-    return key;
-}
+// Key of a word given as text, for tables.
+WordKey folded_key(std::string_view word);
 
 }  // namespace hsca

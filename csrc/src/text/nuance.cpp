@@ -1,0 +1,102 @@
+#include "hsca/text/nuance.hpp"
+
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+
+namespace hsca {
+
+namespace {
+
+bool is_number(const SentenceWord& word) noexcept {
+    if (word.length > 16) return false;
+    unsigned char bytes[16];
+    std::memcpy(bytes, &word.key, 16);
+    for (std::size_t i = 0; i < word.length; ++i) {
+        if (bytes[i] - unsigned{'0'} > 9u && bytes[i] != '.' && bytes[i] != ',') return false;
+    }
+    return true;
+}
+
+// The numbers of a list ("2." or "1.3") do not count as its first word.
+std::size_t first_word(std::span<const SentenceWord> words) noexcept {
+    std::size_t first = 0;
+    while (first < 2 && first + 1 < words.size() && is_number(words[first])) ++first;
+    return first;
+}
+
+}  // namespace
+
+bool is_question(const unsigned char* text, std::size_t last_word_end, std::size_t end) noexcept {
+    for (std::size_t i = last_word_end; i < end; ++i) {
+        if (text[i] == '?') return true;
+        if (text[i] < 0x80) continue;
+        const std::size_t left = end - i;
+        if (left >= 2 && text[i] == 0xD8 && text[i + 1] == 0x9F) return true;                         // Arabic
+        if (left >= 3 && text[i] == 0xEF && text[i + 1] == 0xBC && text[i + 2] == 0x9F) return true;  // full width
+    }
+    return false;
+}
+
+NuanceLayer::NuanceLayer(const Lexicon& lexicon, const NuanceConfig& config) : lexicon_(lexicon), config_(config) {
+    if (config.categories.size() != lexicon.n_categories())
+        throw std::invalid_argument("the categories are not those of the lexicon");
+}
+
+void NuanceLayer::begin(std::vector<CueMatch>* matches) noexcept {
+    matches_ = matches;
+    counts_.fill({0, 0, 0});
+    n_sentences_ = 0;
+    compound_sum_ = 0.0;
+}
+
+void NuanceLayer::add_sentence(const unsigned char* text, std::size_t end, std::span<const SentenceWord> words,
+                               std::span<const WordPlace> places, double compound) {
+    ++n_sentences_;
+    compound_sum_ += compound;
+    if (words.empty()) return;
+    // Looked up only when a cue asks: most sentences hold none with a condition.
+    int question = -1;
+    std::uint64_t touched = 0;
+    lexicon_.match(words, [&](std::span<const Lexicon::Use> uses, std::size_t first, std::size_t last) {
+        for (const Lexicon::Use& use : uses) {
+            if (use.at == CueAt::start && first != first_word(words)) continue;
+            if (use.at == CueAt::end && last + 1 != words.size()) continue;
+            if (use.in != CueIn::any) {
+                if (question < 0) question = is_question(text, places.back().begin + places.back().length, end);
+                if ((use.in == CueIn::question) != (question == 1)) continue;
+            }
+            CategoryCount& count = counts_[use.category];
+            ++count.cues;
+            count.weight += use.weight;
+            in_sentence_[use.category] += use.weight;
+            touched |= 1ull << use.category;
+            if (matches_) {
+                matches_->push_back(
+                    {use.category, places[first].begin, places[last].begin + places[last].length, use.weight});
+            }
+        }
+    });
+    for (; touched; touched &= touched - 1) {
+        const auto category = static_cast<std::size_t>(std::countr_zero(touched));
+        counts_[category].sentences += in_sentence_[category] >= config_.categories[category].threshold;
+        in_sentence_[category] = 0;
+    }
+}
+
+NuanceLayer::Result NuanceLayer::finish() const noexcept {
+    if (n_sentences_ == 0) return {0, 0.0};
+    const auto n = static_cast<double>(n_sentences_);
+    const double tone = compound_sum_ / n;
+    std::uint32_t flags = tone >= config_.tone_bound    ? config_.positive_flag
+                          : tone <= -config_.tone_bound ? config_.negative_flag
+                                                        : config_.neutral_flag;
+    for (std::size_t category = 0; category < config_.categories.size(); ++category) {
+        const std::int64_t shown = counts_[category].sentences;
+        if (shown > 0 && static_cast<double>(shown) >= config_.categories[category].share * n)
+            flags |= config_.categories[category].flags;
+    }
+    return {flags, tone};
+}
+
+}  // namespace hsca
