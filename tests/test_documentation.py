@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+MODULES = [
+    "config",
+    "types",
+    *(f"text.{name}" for name in ("explanation", "lexicon", "models", "relational", "scoring", "segmentation")),
+]
 
 
-@pytest.mark.parametrize("module", ["config", "text.scoring", "text.segmentation", "text.relational"])
+@pytest.mark.parametrize("module", MODULES)
 def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(f"hsca_fast.{module}"))
     assert result.attempted > 0

@@ -1,5 +1,5 @@
-// fuzz_text.cpp -- any bytes as text: every SIMD level finds the same segments, spans are in order, and a score is a
-// number in [0, 1] that does not depend on what the scorer has read before.
+// fuzz_text.cpp -- any bytes as text: every SIMD level finds the same segments, spans are in order, and every score is
+// in its range and does not depend on what the scorer has read before.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +19,29 @@ void check_spans(const std::vector<std::int64_t>& spans, std::int64_t size) {
         require(spans[i] >= last && spans[i] < spans[i + 1] && spans[i + 1] <= size, "spans out of order");
         last = spans[i + 1];
     }
+}
+
+bool is_in(double x, double low, double high) { return x >= low && x <= high; }
+
+bool is_same(const TextScores& a, const TextScores& b) {
+    return a.layer1 == b.layer1 && a.coherence == b.coherence && a.sentiment == b.sentiment &&
+           a.nuance_bits == b.nuance_bits && a.domain_bits == b.domain_bits && a.is_short == b.is_short;
+}
+
+// All layers, with cues of every kind.
+ScoringConfig everything() {
+    static const Cue cues[] = {
+        {"may", 0, 1000, CueAt::any, CueIn::any},         {"he was", 0, 500, CueAt::start, CueIn::any},
+        {"he was here", 1, -300, CueAt::any, CueIn::any}, {"the end", 1, 1000, CueAt::end, CueIn::statement},
+        {"three", 2, 1000, CueAt::any, CueIn::question},  {"one", 0, 100, CueAt::any, CueIn::any},
+        {"do eiusmod", 2, 700, CueAt::end, CueIn::any},
+    };
+    static const Lexicon lexicon(cues, 3);
+    ScoringConfig config;
+    config.lexicon = &lexicon;
+    config.nuance = {{{1000, 0.0, 1}, {500, 0.2, 2}, {700, 0.5, 4}}, 8, 16, 32};
+    config.domain_rules = {{0, 3, 0.2}, {1, 5, 0.1}};
+    return config;
 }
 
 }  // namespace
@@ -47,21 +70,28 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(found.words.empty() == found.sentences.empty() && found.words.empty() == found.paragraphs.empty(),
             "words without a sentence");
 
-    static TextScorer reused{ScoringConfig{}};
-    TextScorer fresh{ScoringConfig{}};
+    static const ScoringConfig config = everything();
+    static TextScorer reused{config};
+    TextScorer fresh{config};
     Stop stop(nullptr);
     TextScores first{}, second{}, alone{};
-    RelationalDetail detail;
+    TextDetail detail;
     require(
         reused.score(view, stop, first) && fresh.score(view, stop, alone) && reused.score(view, stop, second, &detail),
         "stopped");
-    require(first.layer1 >= 0.0 && first.layer1 <= 1.0, "score outside of [0, 1]");
-    require(first.layer1 == alone.layer1 && first.layer1 == second.layer1, "score depends on the past");
+    require(is_in(first.layer1, 0.0, 1.0) && is_in(first.coherence, 0.0, 1.0), "score outside of [0, 1]");
+    require(is_in(first.sentiment, -1.0, 1.0), "sentiment outside of [-1, 1]");
+    require(is_same(first, alone) && is_same(first, second), "score depends on the past");
+    require(first.domain_bits != 0 && first.domain_bits < 1u << (kDomains + 2), "domain bits that no tag has");
+    for (const CueMatch& cue : detail.cues)
+        require(cue.begin < cue.end && cue.end <= text.size() && cue.category < 3, "cue outside of the text");
+    for (const SentimentToken& token : detail.sentiment_tokens)
+        require(token.begin < token.end && token.end <= text.size(), "word of feeling outside of the text");
     require(static_cast<std::size_t>(first.n_words) * 2 == found.words.size(), "words lost");
     require(static_cast<std::size_t>(first.n_sentences) * 2 == found.sentences.size(), "sentences lost");
-    require(detail.sentence_scores.size() * 2 == found.sentences.size(), "sentences without a score");
-    for (const double score : detail.sentence_scores)
-        require(score >= 0.0 && score <= 1.0, "sentence score outside of [0, 1]");
+    require(detail.relational.sentence_scores.size() * 2 == found.sentences.size(), "sentences without a score");
+    for (const double score : detail.relational.sentence_scores)
+        require(is_in(score, 0.0, 1.0), "sentence score outside of [0, 1]");
     return 0;
 }
 

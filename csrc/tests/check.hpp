@@ -64,8 +64,8 @@ struct Random {
 
 #define CHECK_EQ(found, expected)                                                                                     \
     do {                                                                                                              \
-        const auto& found_ = (found);                                                                                 \
-        const auto& expected_ = (expected);                                                                           \
+        const auto found_ = (found);                                                                                  \
+        const auto expected_ = (expected);                                                                            \
         if (!(found_ == expected_))                                                                                   \
             check::fail(__FILE__, __LINE__, #found " is " + check::show(found_) + ", not " + check::show(expected_)); \
     } while (false)

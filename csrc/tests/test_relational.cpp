@@ -178,7 +178,7 @@ const Shape kShapes[] = {
     {20, 3, 4, 1.0},   {12, 999, 500, 0.4}, {200, 60, 20000, 0.3}, {330, 60, 50000, 0.1},
 };
 
-TextScores score(TextScorer& scorer, std::string_view text, RelationalDetail* detail = nullptr) {
+TextScores score(TextScorer& scorer, std::string_view text, TextDetail* detail = nullptr) {
     const std::vector<char> exact(text.begin(), text.end());
     Stop stop(nullptr);
     TextScores scores{};
@@ -206,7 +206,7 @@ void against_the_formulas() {
                 const std::string text = join(sentences);
                 bool is_short = false;
                 const double expected = naive_score(sentences, config.relational, is_short);
-                RelationalDetail detail;
+                TextDetail detail;
                 const TextScores found = score(reused, text), again = score(reused, text, &detail);
                 TextScorer fresh(config);
                 const TextScores alone = score(fresh, text);
@@ -214,7 +214,7 @@ void against_the_formulas() {
                 CHECK_EQ(found.layer1, again.layer1);
                 CHECK_EQ(found.is_short, is_short);
                 CHECK_EQ(static_cast<std::size_t>(found.n_sentences), sentences.size());
-                CHECK_EQ(detail.sentence_scores.size(), sentences.size());
+                CHECK_EQ(detail.relational.sentence_scores.size(), sentences.size());
                 CHECK(found.layer1 >= 0.0 && found.layer1 <= 1.0);
                 // Sums in another order, and libm's exp and log.
                 if (!(std::fabs(found.layer1 - expected) <= 1e-11 * expected)) {
@@ -228,30 +228,50 @@ void against_the_formulas() {
     }
 }
 
+// Columns of n rows, filled with what no score is.
+struct Columns {
+    std::vector<double> layer1, coherence, sentiment;
+    std::vector<std::uint16_t> domains;
+    std::vector<std::uint32_t> flags;
+    std::vector<std::int32_t> sentences, words;
+    std::vector<std::uint8_t> is_short;
+
+    explicit Columns(std::size_t n)
+        : layer1(n, -9.0),
+          coherence(n, -9.0),
+          sentiment(n, -9.0),
+          domains(n, 0xFFFF),
+          flags(n, ~0u),
+          sentences(n, -9),
+          words(n, -9),
+          is_short(n, 9) {}
+    bool operator==(const Columns&) const = default;
+    ScoreColumns spans() { return {layer1, coherence, sentiment, domains, flags, sentences, words, is_short}; }
+};
+
 void batches() {
     const std::vector<std::string_view> views(texts.begin(), texts.end());
     const std::size_t n = views.size();
-    std::vector<double> first;
-    for (const std::size_t threads : {1u, 2u, 3u, 200u}) {
-        std::vector<double> scores(n, -1.0);
-        std::vector<std::int32_t> sentences(n, -1), words(n, -1);
-        std::vector<std::uint8_t> is_short(n, 9);
-        const ScoreColumns columns{scores, sentences, words, is_short};
-        CHECK(score_texts(views, {}, threads, nullptr, columns));
-        if (first.empty()) first = scores;
-        CHECK(scores == first);
-        for (const std::uint8_t s : is_short) CHECK(s <= 1);
+    Columns first(n);
+    CHECK(score_texts(views, {}, 1, nullptr, first.spans()));
+    for (std::size_t i = 0; i < n; ++i) {
+        CHECK(first.is_short[i] <= 1);
+        CHECK(first.coherence[i] >= 0.0 && first.coherence[i] <= 1.0);
+        CHECK(first.sentiment[i] >= -1.0 && first.sentiment[i] <= 1.0);
+    }
+    for (const std::size_t threads : {2u, 3u, 200u}) {
+        Columns more(n);
+        CHECK(score_texts(views, {}, threads, nullptr, more.spans()));
+        CHECK(more == first);
     }
     TextScorer scorer{ScoringConfig{}};
-    for (std::size_t i = 0; i < n; ++i) CHECK_EQ(score(scorer, views[i]).layer1, first[i]);
+    for (std::size_t i = 0; i < n; ++i) CHECK_EQ(score(scorer, views[i]).layer1, first.layer1[i]);
 
-    std::vector<double> scores(2);
-    std::vector<std::int32_t> counts(2), few(1);
-    std::vector<std::uint8_t> flags(2);
     const std::string_view two[] = {"One.", "Two."};
-    CHECK_THROWS(score_texts(two, {}, 1, nullptr, ScoreColumns{scores, counts, few, flags}), std::invalid_argument);
-    CHECK_THROWS(score_texts(views, {}, 1, nullptr, ScoreColumns{scores, counts, counts, flags}),
-                 std::invalid_argument);
+    Columns wrong(2);
+    wrong.words.resize(1);
+    CHECK_THROWS(score_texts(two, {}, 1, nullptr, wrong.spans()), std::invalid_argument);
+    CHECK_THROWS(score_texts(views, {}, 1, nullptr, Columns(2).spans()), std::invalid_argument);
     CHECK(score_texts({}, {}, 4, nullptr, ScoreColumns{}));
 }
 

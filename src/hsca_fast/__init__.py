@@ -1,23 +1,52 @@
 """hsca_fast turns text into context, in native code, in batches, with no model required.
 
-    text ──► text/     words, sentences, relational weight (layer 1)     ──► ScoreBatch
-    files ─► corpus/   the same scorer over files and Arrow              ──► `hsca score`
+    text ──► text/     relational weight, coherence and domain, nuance (layers 1 to 3)     ──► ScoreBatch, WeightedChunk
+    files ─► corpus/   the same scorer over files and Arrow                                ──► `hsca score`
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
 """
 
 from hsca_fast.config import ScoringConfig
+from hsca_fast.text.explanation import (
+    CategoryTotal,
+    Coherence,
+    CueSpan,
+    SentimentSpan,
+    TextExplanation,
+    explain_text,
+)
+from hsca_fast.text.lexicon import Category, Cue, Lexicon, LexiconError
+from hsca_fast.text.models import DomainModel, ModelWarning, NuanceModel, bundled_nuance_models
 from hsca_fast.text.relational import BlockFactors, RelationalWeights, relational_weights
-from hsca_fast.text.scoring import ScoreBatch, score_texts
+from hsca_fast.text.scoring import ScoreBatch, score_text, score_texts
 from hsca_fast.text.segmentation import Segmentation, segment
+from hsca_fast.types import DomainTag, NuanceFlag, WeightedChunk
 
 __all__ = [
     "BlockFactors",
+    "Category",
+    "CategoryTotal",
+    "Coherence",
+    "Cue",
+    "CueSpan",
+    "DomainModel",
+    "DomainTag",
+    "Lexicon",
+    "LexiconError",
+    "ModelWarning",
+    "NuanceFlag",
+    "NuanceModel",
     "RelationalWeights",
     "ScoreBatch",
     "ScoringConfig",
     "Segmentation",
+    "SentimentSpan",
+    "TextExplanation",
+    "WeightedChunk",
+    "bundled_nuance_models",
+    "explain_text",
     "relational_weights",
+    "score_text",
     "score_texts",
     "segment",
 ]

@@ -17,7 +17,7 @@ from hsca_fast import score_texts
 from hsca_fast.cli import main
 from hsca_fast.cli.progress import FailureLog, Progress, _clock
 from hsca_fast.corpus.readers import STREAM_FORMATS, InputError
-from hsca_fast.corpus.writers import FORMATS
+from hsca_fast.corpus.writers import FORMATS, LIST_COLUMNS, named_columns
 
 TEXTS = [
     "The river rose in the night. By morning the river had reached the bridge. The bridge held.",
@@ -39,22 +39,25 @@ def corpus(tmp_path):
     return folder
 
 
+def csv_value(name, cell):
+    if name in LIST_COLUMNS:
+        return cell.split(";") if cell else []
+    return cell if name == "source" else json.loads(cell)
+
+
 def read_scores(path):
     if path.suffix == ".parquet":
         return pq.read_table(path).to_pylist()
     if path.suffix == ".csv":
         with path.open(newline="") as file:
-            return [
-                {name: cell if name == "source" else json.loads(cell) for name, cell in row.items()}
-                for row in csv.DictReader(file)
-            ]
+            return [{name: csv_value(name, cell) for name, cell in row.items()} for row in csv.DictReader(file)]
     if path.suffix == ".json":
         return json.loads(path.read_text())
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def expected(source, texts):
-    columns = {name: column.tolist() for name, column in score_texts(list(texts)).columns().items()}
+    columns = {name: column.tolist() for name, column in named_columns(score_texts(list(texts))).items()}
     return [
         {"source": str(source), "row": i} | {name: column[i] for name, column in columns.items()}
         for i in range(len(texts))
@@ -73,6 +76,7 @@ def test_output_is_what_the_library_computes(tmp_path, corpus, extension, capsys
     assert captured.out == ""
     assert captured.err.startswith("hsca: 3 texts, 0.0 MB in ")
     assert "0 failed, 0 characters replaced" in captured.err
+    assert "not assessed, so unknown where missing: metaphor, metaphor_model, sarcasm" in captured.err
 
 
 def test_standard_output_holds_data_only(corpus, capsys):
@@ -129,7 +133,7 @@ def test_no_rows_give_an_empty_output(tmp_path, extension):
     assert hsca("score", tmp_path / "a.jsonl", "-o", out) == 0
     assert read_scores(out) == []
     if extension == "csv":
-        assert out.read_text() == ",".join(["source", "row", *score_texts([]).columns()]) + "\n"
+        assert out.read_text() == ",".join(["source", "row", *named_columns(score_texts([]))]) + "\n"
 
 
 def test_replaced_characters_are_counted(tmp_path, capsys):
@@ -171,9 +175,9 @@ def test_many_failures_of_a_file_are_capped(tmp_path, capsys):
     (tmp_path / "b.jsonl").write_text("x\n")
     assert hsca("score", tmp_path) == 1
     err = capsys.readouterr().err.splitlines()
-    assert len(err) == 20 + 1 + 1 + 1
+    assert len(err) == 20 + 1 + 1 + 2  # shown, counted, of the other file, summary
     assert err[20] == f"hsca: {tmp_path}/a.jsonl: 980 more failures"
-    assert "1,001 failed" in err[-1]
+    assert "1,001 failed" in err[-2]
 
 
 def test_directory_with_nothing_to_read(tmp_path, capsys):

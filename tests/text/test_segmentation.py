@@ -3,23 +3,13 @@ import unicodedata
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from strategies import MESSY_TEXT
+from strategies import MESSY_TEXT, in_both_unicode_versions, table_differs
 
 import hsca_fast
 from hsca_fast._native import text as native
 from hsca_fast._reference import segmentation as reference
 
 FUNCTION_WORDS = frozenset(native.function_words())
-CLASSES = "other lower letter digit mark unspaced stop wide_stop closer opener joiner space paragraph".split()
-
-
-def table_differs(ch: str) -> bool:
-    return CLASSES[native.char_class(ord(ch))] != reference.char_class(ch)
-
-
-def in_both_unicode_versions(text: str) -> str:
-    """Characters that this Python's Unicode tables see otherwise than ours do (newly assigned ones) left out."""
-    return "".join(ch for ch in text if not "\ud800" <= ch <= "\udfff" and not table_differs(ch))
 
 
 def assert_equal_to_reference(text: str) -> None:

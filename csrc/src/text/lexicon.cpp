@@ -1,5 +1,6 @@
 #include "hsca/text/lexicon.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <stdexcept>
@@ -42,15 +43,21 @@ std::vector<WordKey> words_of(std::string_view text) {
 struct Growing {
     struct Node {
         std::map<std::uint16_t, std::uint32_t> children;
-        std::vector<Lexicon::Use> uses;
+        std::vector<Cue> cues;
     };
     std::map<Pair, std::uint16_t> words;
-    std::vector<Node> nodes{{}, {}};  // 0 is none, 1 the root
+    std::vector<Node> nodes{2};  // 0 is none, 1 the root
 
     std::uint16_t word(const WordKey& key) {
         if (words.size() == Lexicon::kMaxWords)
             throw std::invalid_argument("the cues have more than " + std::to_string(Lexicon::kMaxWords) + " words");
         return words.try_emplace({key.low, key.high}, static_cast<std::uint16_t>(words.size() + 1)).first->second;
+    }
+    // Calls visit(cue) for every cue below a node.
+    template <class Visit>
+    void visit_cues(std::uint32_t node, const Visit& visit) const {
+        for (const Cue& cue : nodes[node].cues) visit(cue);
+        for (const auto& [word, child] : nodes[node].children) visit_cues(child, visit);
     }
     void add(const Cue& cue) {
         std::uint32_t node = 1;
@@ -60,7 +67,7 @@ struct Growing {
             node = entry->second;
             if (is_new) nodes.emplace_back();
         }
-        nodes[node].uses.push_back({static_cast<std::uint16_t>(cue.category), cue.at, cue.in, cue.weight});
+        nodes[node].cues.push_back(cue);
     }
 };
 
@@ -85,10 +92,7 @@ WordTable table_of(const Growing& trie) {
         const WordKey key = folded_key(entry.word);
         values[{key.low, key.high}] |= std::uint64_t{entry.order_class} << SentenceWord::kOrderShift;
     }
-    for (const auto& [key, number] : trie.words) {
-        const std::uint64_t starts = trie.nodes[1].children.count(number) ? SentenceWord::kStartsCue : 0;
-        values[key] |= std::uint64_t{number} << 32 | starts;
-    }
+    for (const auto& [key, number] : trie.words) values[key] |= std::uint64_t{number} << 32;
     std::vector<WordTable::Entry> entries;
     for (const auto& [key, value] : values) entries.push_back({{key.first, key.second}, value});
     return WordTable(entries);
@@ -96,18 +100,44 @@ WordTable table_of(const Growing& trie) {
 
 }  // namespace
 
+std::uint8_t Lexicon::places_of(CueAt at, CueIn in) noexcept {
+    unsigned places = 0;
+    for (const bool is_opening : {false, true}) {
+        for (const bool is_question : {false, true}) {
+            if (at == CueAt::start && !is_opening) continue;
+            if (in != CueIn::any && (in == CueIn::question) != is_question) continue;
+            places |= 1u << place_of(is_opening, is_question);
+        }
+    }
+    return static_cast<std::uint8_t>(places);
+}
+
 Lexicon::Lexicon(std::span<const Cue> cues, std::size_t n_categories)
     : n_categories_(n_categories), words_(std::span<const WordTable::Entry>{}) {
     const Growing trie = grow(cues, n_categories);
     words_ = table_of(trie);
-    first_.assign(trie.words.size() + 1, 0);
-    for (const auto& [word, node] : trie.nodes[1].children) first_[word] = node;
+    first_.resize(trie.words.size() + 1);
+    for (const auto& [word, node] : trie.nodes[1].children) {
+        First& first = first_[word];
+        first.node = node;
+        for (const Cue& cue : trie.nodes[node].cues) first.alone |= places_of(cue.at, cue.in);
+        for (const auto& [second, child] : trie.nodes[node].children) {
+            trie.visit_cues(child, [&first](const Cue& cue) { first.longer |= places_of(cue.at, cue.in); });
+            const Growing::Node& two = trie.nodes[child];
+            if (!two.cues.empty()) pairs_[pair_hash(word, second)] |= kWhole;
+            if (!two.children.empty()) pairs_[pair_hash(word, second)] |= kOpens;
+            for (const auto& [third, grandchild] : two.children) pairs_[pair_hash(second, third)] |= kGoesOn;
+        }
+    }
     edges_.assign(std::bit_ceil(2 * trie.nodes.size()), {0, 0});
     for (std::uint32_t node = 0; node < trie.nodes.size(); ++node) {
         const Growing::Node& from = trie.nodes[node];
-        nodes_.push_back({static_cast<std::uint32_t>(uses_.size()), static_cast<std::uint32_t>(from.uses.size()),
+        nodes_.push_back({static_cast<std::uint32_t>(uses_.size()), static_cast<std::uint32_t>(from.cues.size()),
                           !from.children.empty()});
-        uses_.insert(uses_.end(), from.uses.begin(), from.uses.end());
+        for (const Cue& cue : from.cues) {
+            uses_.push_back({static_cast<std::uint16_t>(cue.category), places_of(cue.at, cue.in), cue.at == CueAt::end,
+                             cue.weight});
+        }
         for (const auto& [word, to] : from.children) {
             const std::uint64_t key = edge_key(node, word);
             std::size_t slot = edge_slot(key);

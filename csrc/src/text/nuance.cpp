@@ -1,5 +1,6 @@
 #include "hsca/text/nuance.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <stdexcept>
@@ -8,21 +9,21 @@ namespace hsca {
 
 namespace {
 
-bool is_number(const SentenceWord& word) noexcept {
+// "2", "1.3" or "b", as lists number their entries; "a" and "i" begin too many sentences as words.
+bool is_marker(const SentenceWord& word) noexcept {
     if (word.length > 16) return false;
     unsigned char bytes[16];
     std::memcpy(bytes, &word.key, 16);
-    for (std::size_t i = 0; i < word.length; ++i) {
-        if (bytes[i] - unsigned{'0'} > 9u && bytes[i] != '.' && bytes[i] != ',') return false;
-    }
-    return true;
+    if (word.length == 1 && bytes[0] - unsigned{'a'} < 26u) return bytes[0] != 'a' && bytes[0] != 'i';
+    return std::all_of(bytes, bytes + word.length,
+                       [](unsigned char c) { return c - unsigned{'0'} < 10u || c == '.' || c == ','; });
 }
 
-// The numbers of a list ("2." or "1.3") do not count as its first word.
-std::size_t first_word(std::span<const SentenceWord> words) noexcept {
-    std::size_t first = 0;
-    while (first < 2 && first + 1 < words.size() && is_number(words[first])) ++first;
-    return first;
+// At how many words a cue still starts the sentence: up to two markers before it do not count.
+std::size_t count_openings(std::span<const SentenceWord> words) noexcept {
+    std::size_t n = 0;
+    while (n < 2 && n < words.size() && is_marker(words[n])) ++n;
+    return n + 1;
 }
 
 }  // namespace
@@ -55,26 +56,18 @@ void NuanceLayer::add_sentence(const unsigned char* text, std::size_t end, std::
     ++n_sentences_;
     compound_sum_ += compound;
     if (words.empty()) return;
-    // Looked up only when a cue asks: most sentences hold none with a condition.
-    int question = -1;
+    const Lexicon::Setting setting{count_openings(words),
+                                   is_question(text, places.back().begin + places.back().length, end)};
     std::uint64_t touched = 0;
-    lexicon_.match(words, [&](std::span<const Lexicon::Use> uses, std::size_t first, std::size_t last) {
-        for (const Lexicon::Use& use : uses) {
-            if (use.at == CueAt::start && first != first_word(words)) continue;
-            if (use.at == CueAt::end && last + 1 != words.size()) continue;
-            if (use.in != CueIn::any) {
-                if (question < 0) question = is_question(text, places.back().begin + places.back().length, end);
-                if ((use.in == CueIn::question) != (question == 1)) continue;
-            }
-            CategoryCount& count = counts_[use.category];
-            ++count.cues;
-            count.weight += use.weight;
-            in_sentence_[use.category] += use.weight;
-            touched |= 1ull << use.category;
-            if (matches_) {
-                matches_->push_back(
-                    {use.category, places[first].begin, places[last].begin + places[last].length, use.weight});
-            }
+    lexicon_.match(words, setting, [&](const Lexicon::Use& use, std::size_t first, std::size_t last) {
+        CategoryCount& count = counts_[use.category];
+        ++count.cues;
+        count.weight += use.weight;
+        in_sentence_[use.category] += use.weight;
+        touched |= 1ull << use.category;
+        if (matches_) {
+            matches_->push_back(
+                {use.category, places[first].begin, places[last].begin + places[last].length, use.weight});
         }
     });
     for (; touched; touched &= touched - 1) {
@@ -83,6 +76,9 @@ void NuanceLayer::add_sentence(const unsigned char* text, std::size_t end, std::
         in_sentence_[category] = 0;
     }
 }
+
+// A share is written as a decimal: 7 of 100 sentences are 0.07 of them.
+constexpr double kSlack = 1e-9;
 
 NuanceLayer::Result NuanceLayer::finish() const noexcept {
     if (n_sentences_ == 0) return {0, 0.0};
@@ -93,7 +89,7 @@ NuanceLayer::Result NuanceLayer::finish() const noexcept {
                                                         : config_.neutral_flag;
     for (std::size_t category = 0; category < config_.categories.size(); ++category) {
         const std::int64_t shown = counts_[category].sentences;
-        if (shown > 0 && static_cast<double>(shown) >= config_.categories[category].share * n)
+        if (shown > 0 && static_cast<double>(shown) >= config_.categories[category].share * n - kSlack)
             flags |= config_.categories[category].flags;
     }
     return {flags, tone};

@@ -23,7 +23,7 @@ std::span<const SentenceWord> SentenceWords::fold() {
             key = folded.key;
             length = std::min<std::size_t>(folded.length, 0xFFFF);
             facts = (folded.is_single_character ? SentenceWord::kFunction : 0) |
-                    (folded.is_unspaced ? SentenceWord::kUnspaced : 0);
+                    (folded.is_unspaced ? SentenceWord::kUnspaced : 0) | (*begin < 0x80 ? 0 : SentenceWord::kNotAscii);
         }
         const std::uint64_t hash = hash_key(key);
         const std::uint64_t listed = table.find(key, hash);

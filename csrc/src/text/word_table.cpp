@@ -30,8 +30,7 @@ WordTable::WordTable(std::span<const Entry> entries) {
 
 bool WordTable::place_all(std::span<const Entry> entries, std::size_t n_slots) {
     displacements_.assign(n_slots / 4, 0);
-    keys_.assign(n_slots, kFree);
-    values_.assign(n_slots, 0);
+    slots_.assign(n_slots, {kFree, 0});
     std::vector<std::vector<std::size_t>> members(displacements_.size());
     for (std::size_t i = 0; i < entries.size(); ++i) members[bucket_of(hash_key(entries[i].key))].push_back(i);
     std::vector<std::size_t> order(members.size());
@@ -48,18 +47,13 @@ bool WordTable::place_bucket(std::span<const Entry> entries, std::span<const std
             return slot_of(hash_key(entries[members[member]].key), displacement);
         };
         std::size_t placed = 0;
-        for (; placed < members.size() && keys_[slot_at(placed)] == kFree; ++placed) {
-            keys_[slot_at(placed)] = entries[members[placed]].key;
-            values_[slot_at(placed)] = entries[members[placed]].value;
-        }
+        for (; placed < members.size() && slots_[slot_at(placed)].key == kFree; ++placed)
+            slots_[slot_at(placed)] = {entries[members[placed]].key, entries[members[placed]].value};
         if (placed == members.size()) {
             displacements_[bucket] = static_cast<std::uint16_t>(displacement);
             return true;
         }
-        while (placed > 0) {
-            keys_[slot_at(--placed)] = kFree;
-            values_[slot_at(placed)] = 0;
-        }
+        while (placed > 0) slots_[slot_at(--placed)] = {kFree, 0};
     }
     return false;
 }

@@ -93,6 +93,12 @@ cdef class StringColumn:
         """One byte a row, 0 for a null row; empty when there is none."""
         return bytes(<const uint8_t[:self.valid.size()]>self.valid.data()) if self.valid.size() else b""
 
+    def text(self, Py_ssize_t row):
+        """A row as str; bytes that are no UTF-8 are replaced, a null row is empty."""
+        if not 0 <= row < <Py_ssize_t>self.views.size():
+            raise IndexError(f"row {row} of {self.views.size()}")
+        return self.views[row].data()[:self.views[row].size()].decode("utf-8", "replace")
+
     @staticmethod
     def from_sequence(tuple texts, Py_ssize_t start, Py_ssize_t max_bytes):
         """Rows from `start` on until they hold `max_bytes`. ASCII strings are read in place, others from a copy."""

@@ -12,6 +12,7 @@ _PARTS = (
     ("numpy", "arrays everywhere", "pip install numpy"),
     ("scipy", "sparse weight maps", "pip install scipy"),
     ("pyarrow", "Parquet files and Arrow tables", "pip install 'hsca_fast[arrow]'"),
+    ("onnxruntime", "models for nuance flags and domains", "pip install 'hsca_fast[onnx]'"),
 )
 _CHECK_TEXTS = [
     "The river rose in the night. By morning the river had reached the bridge, and the bridge held. "

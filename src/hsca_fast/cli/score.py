@@ -5,8 +5,10 @@ import os
 import sys
 import time
 from importlib.util import find_spec
+from typing import Any
 
 from hsca_fast.cli.exit_codes import EPILOG, INPUTS_FAILED, OK, UsageError
+from hsca_fast.cli.options import add_scoring_options, scoring_config, whole_number
 from hsca_fast.cli.progress import FailureLog, Progress
 
 _EXAMPLES = """\
@@ -67,36 +69,35 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     reading.add_argument("--strict", action="store_true", help="stop at the first input that fails")
     scoring = parser.add_argument_group("scoring")
     scoring.add_argument("--threads", type=_threads, default=1, metavar="N", help="0: all usable CPUs (default: 1)")
-    scoring.add_argument("--window", type=_whole_number, metavar="N", help="co-occurrence window in words (default: 5)")
+    add_scoring_options(scoring)
 
 
 def _chunk_bytes(text: str) -> int:
-    value = _whole_number(text)
+    value = whole_number(text)
     if value < 4:
         raise argparse.ArgumentTypeError(f"{value} is too small: a character can take 4 bytes")
     return value
 
 
 def _threads(text: str) -> int:
-    value = _whole_number(text)
+    value = whole_number(text)
     if not 0 <= value <= 1024:
         raise argparse.ArgumentTypeError(f"{value} is not between 0 and 1024")
     return value
 
 
-def _whole_number(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-
-
 def run(args: argparse.Namespace) -> int:
     import numpy as np
 
-    from hsca_fast import ScoringConfig, score_texts
+    from hsca_fast import NuanceFlag, ScoreBatch, score_texts
     from hsca_fast.corpus.readers import BATCH_BYTES, CorpusReader, InputError, raise_error
-    from hsca_fast.corpus.writers import ScoredRows, open_scores
+    from hsca_fast.corpus.writers import ScoredRows, named_columns, open_scores
+
+    def columns_of(scores: ScoreBatch) -> dict[str, Any]:
+        columns = named_columns(scores)
+        if file_format == "table":  # what was assessed is said once, below it
+            del columns["assessed_bits"]
+        return columns
 
     started = time.monotonic()
     if args.paths.count("-") > 1:
@@ -105,10 +106,7 @@ def run(args: argparse.Namespace) -> int:
     file_format = args.format or _format_of(output)
     if file_format == "parquet" and find_spec("pyarrow") is None:
         raise UsageError("Parquet needs pyarrow: pip install 'hsca_fast[arrow]'")
-    try:
-        config = ScoringConfig() if args.window is None else ScoringConfig(window=args.window)
-    except ValueError as error:
-        raise UsageError(f"--{error}") from error
+    config = scoring_config(args)
     progress = Progress(sys.stderr, enabled=sys.stderr.isatty() and not args.quiet)
     if progress.enabled or output is not None:
         progress.n_input_bytes_total = _survey(args.paths, output)
@@ -128,12 +126,14 @@ def run(args: argparse.Namespace) -> int:
     try:
         with open_scores(output, file_format=file_format) as writer:
             nothing = score_texts([], config=config)
-            writer.write(ScoredRows([], np.empty(0, np.int64), nothing.columns(), nothing.valid))
+            assessed = nothing.assessed
+            writer.write(ScoredRows([], np.empty(0, np.int64), columns_of(nothing), nothing.valid))
             for batch in reader:
                 scores = score_texts(batch.texts, config=config, threads=args.threads)
                 valid = scores.valid.copy()
                 valid[batch.nulls] = False
-                writer.write(ScoredRows(batch.sources, batch.rows, scores.columns(), valid))
+                writer.write(ScoredRows(batch.sources, batch.rows, columns_of(scores), valid))
+                assessed = scores.assessed if n_texts == 0 else assessed & scores.assessed
                 n_texts += len(batch.sources)
                 n_bytes += batch.n_bytes
                 n_replaced += scores.replaced
@@ -156,6 +156,8 @@ def run(args: argparse.Namespace) -> int:
         if args.errors == "skip":
             parts.append(f"{reader.n_skipped:,} texts skipped")
         print(f"hsca: {', '.join(parts)}", file=sys.stderr)
+        unknown = [flag.value for flag in NuanceFlag if flag not in assessed]
+        print(f"hsca: not assessed, so unknown where missing: {', '.join(unknown) or 'none'}", file=sys.stderr)
     return INPUTS_FAILED if failures.count else OK
 
 

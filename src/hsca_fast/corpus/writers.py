@@ -10,11 +10,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from enum import Enum
 from io import UnsupportedOperation
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hsca_fast.text.scoring import ScoreBatch, bit_names
+from hsca_fast.types import DomainTag, NuanceFlag
 
 FORMAT_BY_EXTENSION = {
     ".json": "json",
@@ -32,12 +36,41 @@ PARQUET_GROUP_ROWS = 131_072
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """Scores of a batch and where its texts came from; where `valid` is false, `columns` are nulls."""
+    """Scores of a batch and where its texts came from; where `valid` is false, `columns` are nulls.
+
+    A column of objects holds strings or lists of strings.
+    """
 
     sources: list[str]
     rows: NDArray[np.int64]
     columns: Mapping[str, NDArray[Any]]
     valid: NDArray[np.bool_]
+
+
+def named_columns(batch: ScoreBatch) -> dict[str, NDArray[Any]]:
+    """The columns of a batch with lists of names in place of the bits of domains and flags."""
+    columns: dict[str, NDArray[Any]] = {}
+    for name, column in batch.columns().items():
+        match name:
+            case "domain_bits":
+                columns["domain_tags"] = _names(DomainTag, column)
+            case "nuance_bits":
+                columns["nuance_flags"] = _names(NuanceFlag, column)
+            case _:
+                columns[name] = column
+    return columns
+
+
+def _names(names: type[Enum], bits: NDArray[Any]) -> NDArray[Any]:
+    # Few patterns, many rows: each pattern's list is made once and shared.
+    patterns, where = np.unique(bits, return_inverse=True)
+    lists = np.empty(len(patterns), object)
+    lists[:] = [bit_names(names, pattern) for pattern in patterns]
+    named: NDArray[Any] = lists[where]
+    return named
+
+
+LIST_COLUMNS = frozenset({"domain_tags", "nuance_flags"})
 
 
 class ScoreWriter(Protocol):
@@ -108,7 +141,9 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
             os.close(descriptor)
 
 
-def _format_rows(batch: ScoredRows, before: list[str], after: str, *, quote: Callable[[str], str], null: str) -> bytes:
+def _format_rows(
+    batch: ScoredRows, before: list[str], after: str, *, quote: Callable[[str | list[str]], str], null: str
+) -> bytes:
     """Each row's cells with `before[i]` before the i-th and `after` behind the last."""
     quoted = {source: quote(source) for source in set(batch.sources)}
     cells: list[list[Any]] = [[quoted[source] for source in batch.sources], batch.rows.tolist()]
@@ -128,7 +163,7 @@ def _format_rows(batch: ScoredRows, before: list[str], after: str, *, quote: Cal
     return (template * len(batch.sources) % tuple(flat)).encode()
 
 
-def _printable(column: NDArray[Any], quote: Callable[[str], str]) -> tuple[list[Any], str]:
+def _printable(column: NDArray[Any], quote: Callable[[str | list[str]], str]) -> tuple[list[Any], str]:
     match column.dtype.kind:
         case "b":
             return np.where(column, "true", "false").tolist(), "%s"
@@ -137,7 +172,9 @@ def _printable(column: NDArray[Any], quote: Callable[[str], str]) -> tuple[list[
         case "f":
             return column.tolist(), "%r"
         case _:
-            return [quote(str(value)) for value in column.tolist()], "%s"
+            values = column.tolist()
+            quoted = {id(value): quote(value) for value in values}  # lists are shared by many rows
+            return [quoted[id(value)] for value in values], "%s"
 
 
 class _CsvWriter:
@@ -157,7 +194,9 @@ class _CsvWriter:
         pass
 
 
-def _quote_csv(text: str) -> str:
+def _quote_csv(text: str | list[str]) -> str:
+    if isinstance(text, list):
+        text = ";".join(text)
     if any(mark in text for mark in ',"\n\r'):
         return '"' + text.replace('"', '""') + '"'
     return text
@@ -237,6 +276,8 @@ def _table_row(batch: ScoredRows, i: int) -> list[str]:
             cells.append(f"{column[i]:.4f}")
         elif column.dtype.kind == "b":
             cells.append("yes" if column[i] else "no")
+        elif isinstance(column[i], list):
+            cells.append(",".join(column[i]) or "none")
         else:
             cells.append(str(column[i]))
     return cells
@@ -257,8 +298,10 @@ class _ParquetWriter:
         pa = self._pa
         columns = {"source": pa.array(batch.sources, pa.string()), "row": pa.array(batch.rows)}
         for name, column in batch.columns.items():
-            # Of an empty object column Arrow could not tell the type.
-            kind = pa.string() if column.dtype.kind not in "biuf" else None
+            kind = None
+            if column.dtype.kind not in "biuf":  # of an empty column Arrow could not tell the type
+                is_list = name in LIST_COLUMNS
+                kind = pa.list_(pa.string()) if is_list else pa.string()
             columns[name] = pa.array(column, kind, mask=~batch.valid)
         self._waiting.append(pa.table(columns))
         self._n_waiting += len(batch.sources)

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hsca_fast._native import text as native
 from hsca_fast._native.strings import StringColumn
@@ -121,19 +122,32 @@ def scipy_layer1(texts: Sequence[str]) -> Any:
     return mass / np.maximum(np.bincount(sentences, minlength=n_sentences), 1)
 
 
+def _layer1_alone(column: StringColumn) -> npt.NDArray[np.float64]:
+    n = len(column)
+    layer1, coherence, sentiment = np.empty(n), np.empty(n), np.empty(n)
+    bits, flags = np.empty(n, np.uint16), np.empty(n, np.uint32)
+    n_sentences, n_words, is_short = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.uint8)
+    native.score_texts(
+        native.Scorer(5), column, 1, layer1, coherence, sentiment, bits, flags, n_sentences, n_words, is_short
+    )
+    return layer1
+
+
 def jobs(corpus: Sequence[str]) -> Iterator[Job]:
     """Ours first, then every peer that is installed."""
     whole = _bytes(corpus)
     rows = tuple(corpus)
     column = StringColumn.from_sequence(rows, 0, 1 << 62)
     yield Job("floor: plain C++ split + hash", lambda: native.split_and_hash(column), whole)
-    yield Job("hsca_fast Layer 1, list of str", lambda: score_texts(rows), whole)
+    yield Job("hsca_fast Layer 1 alone", lambda: _layer1_alone(column), whole)
+    yield Job("hsca_fast layers 1-3, list of str", lambda: score_texts(rows), whole)
     if importlib.util.find_spec("pyarrow"):
         import pyarrow
 
         arrow = pyarrow.chunked_array([rows])
-        yield Job("hsca_fast Layer 1, Arrow", lambda: score_texts(arrow), whole)
-    yield Job("hsca_fast Layer 1, 2 threads", lambda: score_texts(rows, threads=2), whole)
+        yield Job("hsca_fast layers 1-3, Arrow", lambda: score_texts(arrow), whole)
+    yield Job("hsca_fast layers 1-3, 2 threads", lambda: score_texts(rows, threads=2), whole)
+    yield Job("hsca_fast sentiment of whole texts", lambda: native.sentiment_compounds(column), whole)
     yield Job("hsca_fast segmentation to offsets", lambda: native.segment_rows(column), whole)
 
     if importlib.util.find_spec("sentencex"):
@@ -153,6 +167,11 @@ def jobs(corpus: Sequence[str]) -> Iterator[Job]:
 
         yield Job("nltk wordpunct_tokenize", lambda: [wordpunct_tokenize(t) for t in small], _bytes(small))
     tiny = _prefix(corpus, 0.5)
+    if importlib.util.find_spec("vaderSentiment"):
+        from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+
+        polarity = SentimentIntensityAnalyzer().polarity_scores
+        yield Job("vaderSentiment", lambda: [polarity(t) for t in tiny], _bytes(tiny))
     yield Job("pure-Python reference Layer 1", lambda: reference_layer1(tiny), _bytes(tiny))
 
 

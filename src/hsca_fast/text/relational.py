@@ -71,7 +71,7 @@ def relational_weights(text: str, *, window: int = 5) -> RelationalWeights:
     """
     ScoringConfig(window=window)  # says what is wrong with a bad window
     places = segment(text)
-    detail = _native.relational_detail(encode(text)[0], window)
+    detail = _native.text_detail(_native.Scorer(window), encode(text)[0])
     stems, sentences = detail["token_stems"], detail["token_sentences"]
     n = len(detail["stem_scores"])
     _, first = np.unique(stems, return_index=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from enum import Enum
+from typing import Any, Protocol, overload, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +17,9 @@ from hsca_fast._native import arrow as _arrow
 from hsca_fast._native import text as _native
 from hsca_fast._native.strings import StringColumn
 from hsca_fast.config import ScoringConfig
+from hsca_fast.text import models
+from hsca_fast.text.kernel import native_scorer
+from hsca_fast.types import DomainTag, NuanceFlag, WeightedChunk
 
 # Python strings are taken in slices of this many bytes: copies of non-ASCII text stay small whatever the batch.
 _SLICE_BYTES = 16 << 20
@@ -36,6 +42,20 @@ class ArrowArray(Protocol):
 Texts = Sequence[str] | Iterable[str] | npt.NDArray[Any] | ArrowStream | ArrowArray
 
 
+# What the kernel always looks for; the rest needs a model.
+ASSESSED = (
+    NuanceFlag.EMOTIONAL_TONE_POSITIVE,
+    NuanceFlag.EMOTIONAL_TONE_NEGATIVE,
+    NuanceFlag.EMOTIONAL_TONE_URGENT,
+    NuanceFlag.EMOTIONAL_TONE_NEUTRAL,
+    NuanceFlag.RHETORICAL_QUESTION,
+    NuanceFlag.ANALOGY,
+    NuanceFlag.HEDGED,
+    NuanceFlag.ABSOLUTE,
+    NuanceFlag.INSTRUCTIONAL,
+)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreBatch:
     """Scores of a batch, one row a text, as numpy columns; also an Arrow table through `__arrow_c_stream__`.
@@ -44,6 +64,16 @@ class ScoreBatch:
     ----------
     layer1_score
         Relational weight in [0, 1].
+    coherence_score
+        Whether the text reads as intended text, in [0, 1].
+    domain_bits
+        Bit i is the i-th `DomainTag`; `domain_tags(i)` has the names.
+    nuance_bits
+        Bit i is the i-th `NuanceFlag`; `nuance_flags(i)` has the names.
+    assessed_bits
+        The flags that were looked for, row by row. A flag outside of them is unknown, not false.
+    sentiment_score
+        Mean of the sentences' VADER compounds, in [-1, 1].
     n_sentences, n_words
         What the segmenter found.
     short_chunk
@@ -52,26 +82,73 @@ class ScoreBatch:
         False where an Arrow input row was null; its scores are 0 and come out of Arrow as nulls.
     replaced
         How many lone surrogates were read as U+FFFD.
+    warnings
+        What went wrong inside of models, with the number of texts that it left without an answer.
     """
 
     layer1_score: npt.NDArray[np.float64]
+    coherence_score: npt.NDArray[np.float64]
+    domain_bits: npt.NDArray[np.uint16]
+    nuance_bits: npt.NDArray[np.uint32]
+    assessed_bits: npt.NDArray[np.uint32]
+    sentiment_score: npt.NDArray[np.float64]
     n_sentences: npt.NDArray[np.int32]
     n_words: npt.NDArray[np.int32]
     short_chunk: npt.NDArray[np.bool_]
     valid: npt.NDArray[np.bool_]
+    texts: Sequence[str]
     replaced: int = 0
+    warnings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.layer1_score)
+
+    def domain_tags(self, i: int) -> list[str]:
+        """Names of row i's domains."""
+        return bit_names(DomainTag, self.domain_bits[i])
+
+    def nuance_flags(self, i: int) -> list[str]:
+        """Names of row i's nuance flags; see `assessed` before taking a missing one for false."""
+        return bit_names(NuanceFlag, self.nuance_bits[i])
+
+    @property
+    def assessed(self) -> frozenset[NuanceFlag]:
+        """The flags that were looked for in every valid row; others are unknown."""
+        rows = self.assessed_bits[self.valid]
+        bits = int(np.bitwise_and.reduce(rows)) if len(rows) else flag_bits(ASSESSED)
+        return frozenset(flag for i, flag in enumerate(NuanceFlag) if bits >> i & 1)
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
         """The score columns by name, in output order."""
         return {
             "layer1_score": self.layer1_score,
+            "coherence_score": self.coherence_score,
+            "domain_bits": self.domain_bits,
+            "nuance_bits": self.nuance_bits,
+            "assessed_bits": self.assessed_bits,
+            "sentiment_score": self.sentiment_score,
             "n_sentences": self.n_sentences,
             "n_words": self.n_words,
             "short_chunk": self.short_chunk,
         }
+
+    def to_chunks(self, *, created_at: float | None = None) -> list[WeightedChunk]:
+        """A `WeightedChunk` of every valid row, with a new random id; `created_at` None is now."""
+        now = time.time() if created_at is None else created_at
+        layer1, coherence = self.layer1_score.tolist(), self.coherence_score.tolist()
+        return [
+            WeightedChunk(
+                chunk_id=str(uuid.uuid4()),
+                text=self.texts[i],
+                layer1_score=layer1[i],
+                domain_tags=self.domain_tags(i),
+                coherence_score=coherence[i],
+                nuance_flags=self.nuance_flags(i),
+                parent_id=None,
+                created_at=now,
+            )
+            for i in np.flatnonzero(self.valid).tolist()
+        ]
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Plain lists by column name; None in the rows that are not valid."""
@@ -84,12 +161,23 @@ class ScoreBatch:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """One record batch; numeric columns are handed over in place."""
         validity = None if self.valid.all() else np.packbits(self.valid, bitorder="little")
-        formats = {"f": b"g", "i": b"i", "b": b"b"}
+        formats = {"f8": b"g", "i4": b"i", "u4": b"I", "u2": b"S", "b1": b"b"}
         columns: list[tuple[bytes, bytes, list[Any], list[Any], int]] = []
         for name, column in self.columns().items():
             data = np.packbits(column, bitorder="little") if column.dtype == np.bool_ else column
-            columns.append((name.encode(), formats[column.dtype.kind], [validity, data], [], len(self)))
+            columns.append((name.encode(), formats[column.dtype.str[1:]], [validity, data], [], len(self)))
         return _arrow.export_stream(columns, len(self))
+
+
+def bit_names(names: type[Enum], bits: int | np.unsignedinteger[Any]) -> list[str]:
+    """The values of the members whose bit is set."""
+    return [member.value for i, member in enumerate(names) if int(bits) >> i & 1]
+
+
+def flag_bits(flags: Iterable[NuanceFlag]) -> int:
+    """The bits of `flags`."""
+    order = list(NuanceFlag)
+    return sum(1 << order.index(flag) for flag in flags)
 
 
 def usable_cpus() -> int:
@@ -107,7 +195,7 @@ def thread_count(threads: int) -> int:
 
 
 def score_texts(texts: Texts, *, config: ScoringConfig | None = None, threads: int = 1) -> ScoreBatch:
-    """Score every text of a batch.
+    """Score every text of a batch: layers 1 to 3.
 
     Parameters
     ----------
@@ -117,18 +205,23 @@ def score_texts(texts: Texts, *, config: ScoringConfig | None = None, threads: i
     config
         Options of the scorer; the default is `ScoringConfig()`.
     threads
-        Worker threads; 0 takes every usable CPU. The result is the same for every number.
+        Worker threads; 0 takes every usable CPU. The result is the same for every number. Models run in one.
 
     Raises
     ------
     TypeError
         A row is not a str, or an Arrow column holds no strings.
 
+    Warns
+    -----
+    ModelWarning
+        A model given in `config` failed; what it left out is unclassified or not assessed.
+
     Examples
     --------
     >>> batch = score_texts(["A cat sat. The cat ate fish. Fish feed every cat.", ""])
-    >>> len(batch), batch.n_sentences.tolist(), batch.layer1_score[1]
-    (2, [3, 0], np.float64(0.0))
+    >>> len(batch), batch.n_sentences.tolist(), batch.layer1_score[1], batch.domain_tags(1)
+    (2, [3, 0], np.float64(0.0), ['unclassified'])
     """
     config = ScoringConfig() if config is None else config
     if not isinstance(config, ScoringConfig):
@@ -136,12 +229,47 @@ def score_texts(texts: Texts, *, config: ScoringConfig | None = None, threads: i
     n_threads = thread_count(threads)
     if isinstance(texts, (ArrowStream, ArrowArray)):
         column = StringColumn.from_arrow(texts)
-        return _score([(0, column)], len(column), config, n_threads)
+        return _score([(0, column)], _ColumnTexts(column), config, n_threads)
     rows = _rows(texts)
-    return _score(_slices(rows), len(rows), config, n_threads)
+    return _score(_slices(rows), rows, config, n_threads)
 
 
-def _rows(texts: Texts) -> tuple[object, ...]:
+def score_text(text: str, *, config: ScoringConfig | None = None) -> WeightedChunk:
+    """Score one text.
+
+    Examples
+    --------
+    >>> chunk = score_text("You might want to wait. Perhaps the rain will stop.")
+    >>> "hedged" in chunk.nuance_flags
+    True
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"text must be str, not {type(text).__name__}")
+    return score_texts([text], config=config).to_chunks()[0]
+
+
+class _ColumnTexts(Sequence[str]):
+    """The rows of an Arrow column as str, made when asked for."""
+
+    def __init__(self, column: StringColumn) -> None:
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[str]: ...
+    def __getitem__(self, i: int | slice) -> str | list[str]:
+        if isinstance(i, slice):
+            return [self._column.text(j) for j in range(*i.indices(len(self)))]
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"row {i} of {len(self)}")
+        return self._column.text(i % len(self))
+
+
+def _rows(texts: Texts) -> tuple[Any, ...]:
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         raise TypeError(f"texts must be a sequence of str, not {type(texts).__name__}")
     if isinstance(texts, np.ndarray):
@@ -151,7 +279,7 @@ def _rows(texts: Texts) -> tuple[object, ...]:
     return tuple(texts)
 
 
-def _slices(rows: tuple[object, ...]) -> Iterator[tuple[int, StringColumn]]:
+def _slices(rows: tuple[Any, ...]) -> Iterator[tuple[int, StringColumn]]:
     start = 0
     while start < len(rows):
         column = StringColumn.from_sequence(rows, start, _SLICE_BYTES)
@@ -159,20 +287,86 @@ def _slices(rows: tuple[object, ...]) -> Iterator[tuple[int, StringColumn]]:
         start += len(column)
 
 
-def _score(slices: Iterable[tuple[int, StringColumn]], n: int, config: ScoringConfig, threads: int) -> ScoreBatch:
-    """One batch of `n` rows from consecutive slices, each given with the number of its first row."""
-    layer1_score = np.zeros(n, np.float64)
-    n_sentences = np.zeros(n, np.int32)
-    n_words = np.zeros(n, np.int32)
+def _score(
+    slices: Iterable[tuple[int, StringColumn]], texts: Sequence[str], config: ScoringConfig, threads: int
+) -> ScoreBatch:
+    """One batch of all `texts` from consecutive slices, each given with the number of its first row."""
+    n = len(texts)
+    layer1, coherence, sentiment = np.zeros(n), np.zeros(n), np.zeros(n)
+    domain_bits, nuance_bits = np.zeros(n, np.uint16), np.zeros(n, np.uint32)
+    n_sentences, n_words = np.zeros(n, np.int32), np.zeros(n, np.int32)
     is_short = np.zeros(n, np.uint8)
     valid = np.ones(n, np.bool_)
     replaced = 0
+    scorer = native_scorer(config)
     for start, column in slices:
         rows = slice(start, start + len(column))
         _native.score_texts(
-            column, config.window, threads, layer1_score[rows], n_sentences[rows], n_words[rows], is_short[rows]
+            scorer,
+            column,
+            threads,
+            layer1[rows],
+            coherence[rows],
+            sentiment[rows],
+            domain_bits[rows],
+            nuance_bits[rows],
+            n_sentences[rows],
+            n_words[rows],
+            is_short[rows],
         )
         if column.has_nulls:
             valid[rows] = np.frombuffer(column.validity(), np.uint8)
         replaced += column.replaced
-    return ScoreBatch(layer1_score, n_sentences, n_words, is_short.view(np.bool_), valid, replaced)
+    assessed_bits = np.full(n, flag_bits(ASSESSED), np.uint32)
+    failures = models.Failures()
+    _ask_models(config, texts, valid, domain_bits, nuance_bits, assessed_bits, failures)
+    for bits in (domain_bits, nuance_bits, assessed_bits):
+        bits[~valid] = 0
+    failures.warn(stacklevel=3)
+    return ScoreBatch(
+        layer1,
+        coherence,
+        domain_bits,
+        nuance_bits,
+        assessed_bits,
+        sentiment,
+        n_sentences,
+        n_words,
+        is_short.view(np.bool_),
+        valid,
+        texts,
+        replaced,
+        failures.messages(),
+    )
+
+
+def _ask_models(
+    config: ScoringConfig,
+    texts: Sequence[str],
+    valid: npt.NDArray[np.bool_],
+    domain_bits: npt.NDArray[np.uint16],
+    nuance_bits: npt.NDArray[np.uint32],
+    assessed_bits: npt.NDArray[np.uint32],
+    failures: models.Failures,
+) -> None:
+    """Adds what the user's models say."""
+    if not config.nuance_models and not isinstance(config.domain_model, models.DomainModel):
+        return
+    where = np.flatnonzero(valid)
+    rows = [texts[i] for i in where.tolist()]
+    timeout = config.model_timeout_seconds
+    if isinstance(config.domain_model, models.DomainModel):
+        domain_bits[where], _ = models.predict_domains(
+            config.domain_model,
+            rows,
+            timeout_seconds=timeout,
+            failures=failures,
+            add_cross_domain=_native.with_cross_domain,
+        )
+    if config.nuance_models:
+        heads = models.nuance_models_of(config.nuance_models)
+        told = models.predict_nuance(heads, rows, timeout_seconds=timeout, failures=failures)
+        for i, name in enumerate(models.NUANCE_MODEL_FLAGS):
+            bit = np.uint32(flag_bits([NuanceFlag(name)]))
+            nuance_bits[where[told.present >> i & 1 == 1]] |= bit
+            assessed_bits[where[told.assessed >> i & 1 == 1]] |= bit

@@ -38,7 +38,12 @@ def segment(text: str) -> Segmentation:
     paragraphs, sentences, words = _native.segment(encoded)
     if len(encoded) == len(text):
         return Segmentation(paragraphs, sentences, words)
-    # Bytes to characters: how many characters start before each byte.
-    starts = (np.frombuffer(encoded, np.uint8) & 0xC0) != 0x80
-    before = np.concatenate(([0], np.cumsum(starts)))
+    before = characters_before(encoded)
     return Segmentation(before[paragraphs], before[sentences], before[words])
+
+
+def characters_before(encoded: bytes) -> npt.NDArray[np.int64]:
+    """For each byte of UTF-8 text and its end: how many characters start before it, which turns byte offsets into
+    character offsets."""
+    starts = (np.frombuffer(encoded, np.uint8) & 0xC0) != 0x80
+    return np.concatenate(([0], np.cumsum(starts, dtype=np.int64)))

@@ -22,7 +22,7 @@ struct SentenceWord {
     static constexpr std::uint32_t kContinuity = kIsFunctionWord - 1;  // bits of Continuity
     static constexpr std::uint32_t kUnspaced = kIsFunctionWord << 1;   // of a script without spaces
     static constexpr unsigned kOrderShift = 17;                        // eight bits of order class (coherence.hpp)
-    static constexpr std::uint32_t kStartsCue = 1u << 25;              // first word of a cue of the lexicon
+    static constexpr std::uint32_t kNotAscii = 1u << 25;               // by its first byte
 
     WordKey key;
     std::uint64_t hash;  // hash_key(key)

@@ -24,25 +24,29 @@ class WordTable {
 
     // The value of a word, 0 for a word that is not in the table; `hash` is its hash_key.
     std::uint64_t find(const WordKey& key, std::uint64_t hash) const noexcept {
-        const std::size_t slot = slot_of(hash, displacements_[bucket_of(hash)]);
-        const std::uint64_t is_same = static_cast<std::uint64_t>(keys_[slot].low == key.low) &
-                                      static_cast<std::uint64_t>(keys_[slot].high == key.high);
-        return values_[slot] & (0u - is_same);
+        const Slot& slot = slots_[slot_of(hash, displacements_[bucket_of(hash)])];
+        const std::uint64_t is_same =
+            static_cast<std::uint64_t>(slot.key.low == key.low) & static_cast<std::uint64_t>(slot.key.high == key.high);
+        return slot.value & (0u - is_same);
     }
 
     std::uint64_t operator[](const WordKey& key) const noexcept { return find(key, hash_key(key)); }
 
   private:
+    struct alignas(32) Slot {  // never across two cache lines
+        WordKey key;           // {0, 0}, which no word is, for a free slot
+        std::uint64_t value;
+    };
+
     std::size_t bucket_of(std::uint64_t hash) const noexcept { return hash >> 40 & (displacements_.size() - 1); }
     std::size_t slot_of(std::uint64_t hash, std::uint32_t displacement) const noexcept {
-        return (hash + displacement * (hash >> 12 | 1)) & (keys_.size() - 1);
+        return (hash + displacement * (hash >> 12 | 1)) & (slots_.size() - 1);
     }
     bool place_all(std::span<const Entry> entries, std::size_t n_slots);
     bool place_bucket(std::span<const Entry> entries, std::span<const std::size_t> members, std::size_t bucket);
 
     std::vector<std::uint16_t> displacements_;
-    std::vector<WordKey> keys_;  // {0, 0}, which no word is, for a free slot
-    std::vector<std::uint64_t> values_;
+    std::vector<Slot> slots_;
 };
 
 }  // namespace hsca
