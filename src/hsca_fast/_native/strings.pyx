@@ -93,6 +93,10 @@ cdef class StringColumn:
         """One byte a row, 0 for a null row; empty when there is none."""
         return bytes(<const uint8_t[:self.valid.size()]>self.valid.data()) if self.valid.size() else b""
 
+    def to_list(self):
+        """The rows as str; malformed bytes become U+FFFD and a null row the empty text."""
+        return [view.data()[:view.size()].decode("utf-8", "replace") for view in self.views]
+
     @staticmethod
     def from_sequence(tuple texts, Py_ssize_t start, Py_ssize_t max_bytes):
         """Rows from `start` on until they hold `max_bytes`. ASCII strings are read in place, others from a copy."""

@@ -134,11 +134,17 @@ def score_texts(texts: Texts, *, config: ScoringConfig | None = None, threads: i
     if not isinstance(config, ScoringConfig):
         raise TypeError(f"config must be a ScoringConfig, not {type(config).__name__}")
     n_threads = thread_count(threads)
+    n, columns = string_columns(texts)
+    return _score(columns, n, config, n_threads)
+
+
+def string_columns(texts: Texts) -> tuple[int, Iterable[tuple[int, StringColumn]]]:
+    """Number of texts, and the texts as columns, each with the number of its first row."""
     if isinstance(texts, (ArrowStream, ArrowArray)):
         column = StringColumn.from_arrow(texts)
-        return _score([(0, column)], len(column), config, n_threads)
+        return len(column), [(0, column)]
     rows = _rows(texts)
-    return _score(_slices(rows), len(rows), config, n_threads)
+    return len(rows), _slices(rows)
 
 
 def _rows(texts: Texts) -> tuple[object, ...]:
