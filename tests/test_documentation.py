@@ -12,7 +12,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("module", ["config", "text.scoring", "text.segmentation", "text.relational"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("config", "text.scoring", "text.segmentation", "text.relational"),
+        *("vectors.embedder", "vectors.guard", "vectors.static", "vectors.wordpiece"),
+    ],
+)
 def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(f"hsca_fast.{module}"))
     assert result.attempted > 0

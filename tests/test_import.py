@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-HEAVY = ("scipy", "faiss", "onnxruntime", "pyarrow", "sklearn", "pandas", "polars")
+HEAVY = ("scipy", "faiss", "onnxruntime", "pyarrow", "sklearn", "pandas", "polars", "tokenizers")
 
 
 def modules_after(statement: str) -> set[str]:
@@ -13,7 +13,9 @@ def modules_after(statement: str) -> set[str]:
 
 
 def test_import_loads_no_heavy_library():
-    loaded = modules_after("import hsca_fast; hsca_fast.score_texts(['One. Two.']); hsca_fast.segment('One.')")
+    loaded = modules_after(
+        "import hsca_fast; hsca_fast.score_texts(['One. Two.']); hsca_fast.segment('One.'); hsca_fast.default_embedder().embed_query('One.')"
+    )
     assert not {name.split(".")[0] for name in loaded} & set(HEAVY)
 
 

@@ -103,12 +103,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--embedder", choices=["default", "minilm"], default="default")
-    parser.add_argument("--weights", type=Path, default=WEIGHTS, help="static model to measure instead of the bundled one")
+    parser.add_argument(
+        "--weights", type=Path, default=WEIGHTS, help="static model to measure instead of the bundled one"
+    )
     parser.add_argument("--dim", type=int)
     parser.add_argument("--split", choices=["test", "dev"], default="test")
     options = parser.parse_args()
     embedder = (
-        minilm_embedder() if options.embedder == "minilm" else StaticEmbedder(options.weights, VOCABULARY, dim=options.dim)
+        minilm_embedder()
+        if options.embedder == "minilm"
+        else StaticEmbedder(options.weights, VOCABULARY, dim=options.dim)
     )
     print(f"{embedder.name}, {embedder.dim} dimensions, {embedder.fingerprint}")
     embed = embedder.embed_documents

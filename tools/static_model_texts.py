@@ -193,7 +193,7 @@ def training_texts(data: Path, seed: int = 7) -> list[str]:
         seen: set[str] = set()
         found: list[str] = []
         for paragraph in _READERS[source](data):
-            kept = [s for s in paragraph if 12 <= len(s) and _key(s) not in forbidden]
+            kept = [s for s in paragraph if len(s) >= 12 and _key(s) not in forbidden]
             for text in passages(kept, rng):
                 if text not in seen and len(_WORDS.findall(text)) >= 3:
                     seen.add(text)

@@ -62,6 +62,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 }
 
 std::vector<std::string> fuzz_seeds() {
-    return {"", "9ab a\xc3\xa9 b.", "\x80[MASK]ab[UNK][CLS]", "\x40\xed\x95\x9c\xe6\x97\xa5 A\xcc\x81",
-            "1" + std::string(130, 'a'), "\x7f\xc4\xb0\xe1\xba\x9e\xe2\x84\xaa\xef\xbf\xbd\xff\xc2"};
+    return {"",
+            "9ab a\xc3\xa9 b.",
+            "\x80[MASK]ab[UNK][CLS]",
+            "\x40\xed\x95\x9c\xe6\x97\xa5 A\xcc\x81",
+            "1" + std::string(130, 'a'),
+            "\x7f\xc4\xb0\xe1\xba\x9e\xe2\x84\xaa\xef\xbf\xbd\xff\xc2"};
 }

@@ -1,9 +1,8 @@
-#include "hsca/vectors/static_model.hpp"
-
 #include <stdexcept>
 #include <vector>
 
 #include "check.hpp"
+#include "hsca/vectors/static_model.hpp"
 
 using namespace hsca;
 

@@ -1,9 +1,8 @@
-#include "hsca/vectors/wordpiece.hpp"
-
 #include <stdexcept>
 #include <vector>
 
 #include "check.hpp"
+#include "hsca/vectors/wordpiece.hpp"
 
 using namespace hsca;
 

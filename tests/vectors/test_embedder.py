@@ -67,7 +67,9 @@ def test_callable_is_called_in_batches_and_checked():
 def test_callable_results_of_the_wrong_shape_or_not_finite_are_refused():
     with pytest.raises(ValueError, match=r"shape \(3, 2\) for 3 texts of dim 3"):
         CallableEmbedder(lengths, name="lengths", dim=3).embed_documents(["a", "b", "c"])
-    broken = CallableEmbedder(lambda texts: [[np.nan if t == "bad" else 1.0] for t in texts], name="b", dim=1, batch_size=2)
+    broken = CallableEmbedder(
+        lambda texts: [[np.nan if t == "bad" else 1.0] for t in texts], name="b", dim=1, batch_size=2
+    )
     with pytest.raises(ValueError, match=r"not finite for texts \[3\]"):
         broken.embed_documents(["a", "b", "c", "bad"])
     for options, error in (

@@ -68,7 +68,13 @@ def test_all_containers_give_the_same():
     texts = ["one cat", "zwei Hunde", "", "trois poissons"]
     embedder = default_embedder()
     wanted = embedder.embed_documents(texts).tobytes()
-    for container in (tuple(texts), iter(texts), np.array(texts), pa.array(texts), pa.chunked_array([texts[:1], texts[1:]])):
+    for container in (
+        tuple(texts),
+        iter(texts),
+        np.array(texts),
+        pa.array(texts),
+        pa.chunked_array([texts[:1], texts[1:]]),
+    ):
         assert embedder.embed_documents(container).tobytes() == wanted
     assert embedder.embed_documents(pa.array(["one cat", None])).tobytes()[1024:] == bytes(1024)
     assert embedder.embed_documents(["a\ud800b"]).tobytes() == embedder.embed_documents(["a\ufffdb"]).tobytes()
@@ -156,6 +162,8 @@ def test_other_files_and_options_are_refused(tmp_path):
 
 def test_progress_reaches_the_end():
     seen = []
-    default_embedder().embed_documents(["word " * 1_000_000] * 8, progress=lambda done, total: seen.append((done, total)))
+    default_embedder().embed_documents(
+        ["word " * 1_000_000] * 8, progress=lambda done, total: seen.append((done, total))
+    )
     assert len(seen) > 1
     assert seen[-1] == (8, 8)

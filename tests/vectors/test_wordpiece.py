@@ -37,7 +37,15 @@ def assert_same(peer, texts):
 def test_ids_recorded_from_outside():
     # Token numbers as printed in the documentation of BERT's tokenizers.
     assert TOKENIZER.encode(["Hello world!", "Using a Transformer network is simple"])[0].tolist() == [7592, 2088, 999]
-    assert TOKENIZER.encode(["Using a Transformer network is simple"])[0].tolist() == [2478, 1037, 10938, 2121, 2897, 2003, 3722]
+    assert TOKENIZER.encode(["Using a Transformer network is simple"])[0].tolist() == [
+        2478,
+        1037,
+        10938,
+        2121,
+        2897,
+        2003,
+        3722,
+    ]
     assert [TOKENIZER.ids[token] for token in SPECIAL] == [0, 100, 101, 102, 103]
 
 
@@ -137,7 +145,9 @@ def test_other_tokenizers_are_refused(tmp_path, changes, message):
         WordPiece(write_json(tmp_path / "tokenizer.json", **changes))
 
 
-@pytest.mark.parametrize(("lines", "message"), [("a\nb", "no .UNK."), ("[UNK]\na\na", "token 2 .* twice"), ("", "no .UNK.")])
+@pytest.mark.parametrize(
+    ("lines", "message"), [("a\nb", "no .UNK."), ("[UNK]\na\na", "token 2 .* twice"), ("", "no .UNK.")]
+)
 def test_bad_vocabularies_are_refused(tmp_path, lines, message):
     path = tmp_path / "vocab.txt"
     path.write_text(lines)

@@ -165,7 +165,8 @@ void WordPiece::encode(std::string_view text, std::vector<std::int32_t>& ids) co
             }
         }
         if (byte == '[') {
-            if (const std::size_t length = add_special({reinterpret_cast<const char*>(at), static_cast<std::size_t>(end - at)}, word, ids)) {
+            if (const std::size_t length =
+                    add_special({reinterpret_cast<const char*>(at), static_cast<std::size_t>(end - at)}, word, ids)) {
                 at += length;
                 continue;
             }

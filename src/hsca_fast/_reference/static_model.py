@@ -4,7 +4,9 @@ import math
 from collections.abc import Sequence
 
 
-def static_vector(tokens: Sequence[int], rows: Sequence[Sequence[int]], scales: Sequence[float], dim: int) -> list[float]:
+def static_vector(
+    tokens: Sequence[int], rows: Sequence[Sequence[int]], scales: Sequence[float], dim: int
+) -> list[float]:
     """v = sum_t s_t q_t over the first `dim` dimensions, divided by its length; zero stays zero.
 
     The weighted mean is v over the sum of weights, which the division by the length makes irrelevant.

@@ -81,7 +81,8 @@ def unit_rows(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Rows scaled to length 1; zero rows stay zero."""
     norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
     norms[norms == 0.0] = 1.0
-    return (vectors / norms[:, None]).astype(np.float32)
+    scaled: npt.NDArray[np.float32] = (vectors / norms[:, None]).astype(np.float32)
+    return scaled
 
 
 def _positive(name: str, value: int) -> int:
@@ -156,7 +157,8 @@ class CallableEmbedder:
 
     def embed_query(self, text: str) -> npt.NDArray[np.float32]:
         """The vector of a question."""
-        return self._checked(self._query_fn(one_text(text).to_list()), 1, 0)[0]
+        (vector,) = self._checked(self._query_fn(one_text(text).to_list()), 1, 0)
+        return vector
 
     def count_tokens(self, text: str) -> int:
         """What the given counter says."""
@@ -203,7 +205,8 @@ class HashEmbedder:
 
     def embed_query(self, text: str) -> npt.NDArray[np.float32]:
         """As of a document."""
-        return self.embed_documents(one_text(text).to_list())[0]
+        (vector,) = self.embed_documents(one_text(text).to_list())
+        return vector
 
     def count_tokens(self, text: str) -> int:
         """Words of letters and digits."""

@@ -19,7 +19,7 @@ from hsca_fast.vectors.wordpiece import WordPiece
 # Texts that are tokenized and sorted by length at once.
 _CHUNK = 4096
 # Padded tokens of a batch at most: what bounds the memory of a run.
-_BATCH_TOKENS = 8192
+_BATCH_TOKENS = 2048
 _BATCH_ROWS = 32
 
 _MINILM_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -111,7 +111,7 @@ class OnnxEmbedder:
         """The vector of a question."""
         out = np.empty((1, self.dim), np.float32)
         self._embed(self.tokenizer.encode([self._query_prefix + one_text(text).to_list()[0]]), out, 0, 1, None)
-        return out[0]
+        return out.reshape(self.dim)
 
     def count_tokens(self, text: str) -> int:
         """WordPiece tokens of `text` with [CLS] and [SEP]."""
@@ -154,7 +154,9 @@ class OnnxEmbedder:
         vectors = (sums / np.bincount([row for row, _ in windows], lengths, len(ids))[:, None]).astype(np.float32)
         bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
         if len(bad):
-            raise ValueError(f"{self.name}: the model gave numbers that are not finite for texts {(bad[:5] + start).tolist()}")
+            raise ValueError(
+                f"{self.name}: the model gave numbers that are not finite for texts {(bad[:5] + start).tolist()}"
+            )
         out[:] = unit_rows(vectors) if self._normalize else vectors
 
     def _pooled(self, input_ids: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:

@@ -90,7 +90,7 @@ class StaticEmbedder:
         """As of a document."""
         out = np.empty((1, self.dim), np.float32)
         self._embed(one_text(text), out, 1)
-        return out[0]
+        return out.reshape(self.dim)
 
     def count_tokens(self, text: str) -> int:
         """WordPiece tokens of `text`."""
@@ -113,9 +113,7 @@ def default_embedder() -> Embedder:
     return StaticEmbedder(WEIGHTS, VOCABULARY, name="hsca-static-minilm-256")
 
 
-def _load_weights(
-    path: str | os.PathLike[str], n_tokens: int
-) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
+def _load_weights(path: str | os.PathLike[str], n_tokens: int) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
     where = os.fspath(path)
     with np.load(path, allow_pickle=False) as file:
         if not isinstance(file, np.lib.npyio.NpzFile) or not {"rows", "scales"} <= set(file.files):
