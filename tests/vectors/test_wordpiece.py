@@ -50,9 +50,10 @@ def test_ids_recorded_from_outside():
 
 
 def test_every_code_point_is_the_peers(peer):
-    for start in range(0, 0x110000, 0x11000):
-        points = [chr(cp) for cp in range(start, start + 0x11000) if not 0xD800 <= cp < 0xE000]
-        assert_same(peer, [f"a{ch}a {ch}{ch}e" for ch in points])
+    # Planes 4 to 13 are empty: a sample of them will do.
+    points = [*range(0xD800), *range(0xE000, 0x40000), *range(0x40000, 0xE0000, 257), *range(0xE0000, 0x110000)]
+    texts = [f"a{chr(cp)}a {chr(cp)}{chr(cp)}e" for cp in points]
+    assert_same(peer, [" ".join(texts[i : i + 50]) for i in range(0, len(texts), 50)])
 
 
 def test_a_hundred_thousand_texts_are_the_peers(peer):

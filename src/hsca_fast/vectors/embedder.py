@@ -157,8 +157,7 @@ class CallableEmbedder:
 
     def embed_query(self, text: str) -> npt.NDArray[np.float32]:
         """The vector of a question."""
-        (vector,) = self._checked(self._query_fn(one_text(text).to_list()), 1, 0)
-        return vector
+        return self._checked(self._query_fn(one_text(text).to_list()), 1, 0).reshape(self.dim)
 
     def count_tokens(self, text: str) -> int:
         """What the given counter says."""
@@ -205,8 +204,7 @@ class HashEmbedder:
 
     def embed_query(self, text: str) -> npt.NDArray[np.float32]:
         """As of a document."""
-        (vector,) = self.embed_documents(one_text(text).to_list())
-        return vector
+        return self.embed_documents(one_text(text).to_list()).reshape(self.dim)
 
     def count_tokens(self, text: str) -> int:
         """Words of letters and digits."""
