@@ -1,5 +1,7 @@
 """The static embedder against the reference, by hand, and whatever the order, the threads and the container."""
 
+import signal
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -167,3 +169,24 @@ def test_progress_reaches_the_end():
     )
     assert len(seen) > 1
     assert seen[-1] == (8, 8)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_signal_stops_the_work(threads):
+    class StoppedError(Exception):
+        pass
+
+    def handler(number, frame):
+        raise StoppedError
+
+    embedder = StaticEmbedder(WEIGHTS, VOCABULARY, threads=threads)
+    column = pa.array(["word " * 20_000] * 2_000)  # seconds of work, were it not stopped
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(StoppedError):
+            embedder.embed_documents(column)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert embedder.embed_documents(["still works"]).any()

@@ -7,6 +7,7 @@ from libcpp.span cimport span
 from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 
+from hsca_fast._native.interrupt cimport interrupted, raise_interrupt
 from hsca_fast._native.strings cimport StringColumn
 
 import numpy as np
@@ -33,24 +34,6 @@ cdef extern from "hsca/vectors/static_model.hpp" namespace "hsca" nogil:
         const CWordPiece&, const StaticModel&, span[const_string_view], size_t, size_t,
         cbool (*poll)() noexcept nogil, span[float]
     ) except +
-
-
-cdef extern from "Python.h":
-    int PyErr_CheckSignals() except -1
-
-
-cdef cbool _interrupted() noexcept nogil:
-    # The exception waits in _pending: the caller raises it once the native code has returned.
-    with gil:
-        try:
-            PyErr_CheckSignals()
-        except BaseException as error:
-            _pending.append(error)
-            return True
-    return False
-
-
-_pending = []
 
 
 @cython.final
@@ -104,7 +87,7 @@ def embed_texts(
     with nogil:
         finished = c_embed_texts(
             tokenizer.tokenizer[0], model, span[const_string_view](column.views.data(), n), dim, <size_t>threads,
-            &_interrupted, span[float](&out[0, 0], n * dim)
+            &interrupted, span[float](&out[0, 0], n * dim)
         )
     if not finished:
-        raise _pending.pop() if _pending else KeyboardInterrupt
+        raise_interrupt()
