@@ -14,6 +14,7 @@ MODULES = [
     "config",
     "types",
     *(f"text.{name}" for name in ("explanation", "lexicon", "models", "relational", "scoring", "segmentation")),
+    *(f"vectors.{name}" for name in ("embedder", "guard", "static", "wordpiece")),
 ]
 
 

@@ -1,29 +1,58 @@
 """hsca_fast turns text into context, in native code, in batches, with no model required.
 
-    text ──► text/     relational weight, coherence and domain, nuance (layers 1 to 3)     ──► ScoreBatch, WeightedChunk
-    files ─► corpus/   the same scorer over files and Arrow                                ──► `hsca score`
+    text ──► text/       relational weight, coherence and domain, nuance (layers 1 to 3)     ──► ScoreBatch, WeightedChunk
+    text ──► vectors/    embedders, model guard                                              ──► float32 vectors
+    files ─► corpus/     the same scorer over files and Arrow                                ──► `hsca score`
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
+
+Every public name is here and is loaded when it is first used, so that importing the package costs next to nothing.
 """
 
-from hsca_fast.config import ScoringConfig
-from hsca_fast.text.explanation import (
-    CategoryTotal,
-    Coherence,
-    CueSpan,
-    SentimentSpan,
-    TextExplanation,
-    explain_text,
-)
-from hsca_fast.text.lexicon import Category, Cue, Lexicon, LexiconError
-from hsca_fast.text.models import DomainModel, ModelWarning, NuanceModel, bundled_nuance_models
-from hsca_fast.text.relational import BlockFactors, RelationalWeights, relational_weights
-from hsca_fast.text.scoring import ScoreBatch, score_text, score_texts
-from hsca_fast.text.segmentation import Segmentation, segment
-from hsca_fast.types import DomainTag, NuanceFlag, WeightedChunk
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hsca_fast.config import ScoringConfig
+    from hsca_fast.text.explanation import (
+        CategoryTotal,
+        Coherence,
+        CueSpan,
+        SentimentSpan,
+        TextExplanation,
+        explain_text,
+    )
+    from hsca_fast.text.lexicon import Category, Cue, Lexicon, LexiconError
+    from hsca_fast.text.models import DomainModel, ModelWarning, NuanceModel, bundled_nuance_models
+    from hsca_fast.text.relational import BlockFactors, RelationalWeights, relational_weights
+    from hsca_fast.text.scoring import ScoreBatch, score_text, score_texts
+    from hsca_fast.text.segmentation import Segmentation, segment
+    from hsca_fast.types import DomainTag, NuanceFlag, WeightedChunk
+    from hsca_fast.vectors.embedder import CallableEmbedder, Embedder, HashEmbedder
+    from hsca_fast.vectors.guard import ModelMismatchError, ModelStamp, check_model
+    from hsca_fast.vectors.onnx import OnnxEmbedder, minilm_embedder
+    from hsca_fast.vectors.static import StaticEmbedder, default_embedder
+
+# By module; the imports above say the same to type checkers.
+_NAMES = {
+    "config": "ScoringConfig",
+    "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
+    "text.lexicon": "Category Cue Lexicon LexiconError",
+    "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
+    "text.relational": "BlockFactors RelationalWeights relational_weights",
+    "text.scoring": "ScoreBatch score_text score_texts",
+    "text.segmentation": "Segmentation segment",
+    "types": "DomainTag NuanceFlag WeightedChunk",
+    "vectors.embedder": "CallableEmbedder Embedder HashEmbedder",
+    "vectors.guard": "ModelMismatchError ModelStamp check_model",
+    "vectors.onnx": "OnnxEmbedder minilm_embedder",
+    "vectors.static": "StaticEmbedder default_embedder",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "BlockFactors",
+    "CallableEmbedder",
     "Category",
     "CategoryTotal",
     "Coherence",
@@ -31,20 +60,29 @@ __all__ = [
     "CueSpan",
     "DomainModel",
     "DomainTag",
+    "Embedder",
+    "HashEmbedder",
     "Lexicon",
     "LexiconError",
+    "ModelMismatchError",
+    "ModelStamp",
     "ModelWarning",
     "NuanceFlag",
     "NuanceModel",
+    "OnnxEmbedder",
     "RelationalWeights",
     "ScoreBatch",
     "ScoringConfig",
     "Segmentation",
     "SentimentSpan",
+    "StaticEmbedder",
     "TextExplanation",
     "WeightedChunk",
     "bundled_nuance_models",
+    "check_model",
+    "default_embedder",
     "explain_text",
+    "minilm_embedder",
     "relational_weights",
     "score_text",
     "score_texts",
@@ -52,9 +90,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> str:
-    if name == "__version__":  # looked up on demand: importlib.metadata costs more than the rest of the import
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(f"hsca_fast.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    if name == "__version__":  # importlib.metadata is not cheap either
         from importlib.metadata import version
 
         return version("hsca_fast")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

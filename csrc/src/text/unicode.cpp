@@ -8,6 +8,7 @@ namespace {
 #include "unicode_tables.inc"
 
 constexpr std::uint32_t kReplacement = 0xFFFD;
+}  // namespace
 
 std::size_t encode_utf8(std::uint32_t cp, unsigned char* out) noexcept {
     const auto tail = [](std::uint32_t bits) { return static_cast<unsigned char>(0x80 | (bits & 0x3F)); };
@@ -32,7 +33,6 @@ std::size_t encode_utf8(std::uint32_t cp, unsigned char* out) noexcept {
     out[3] = tail(cp);
     return 4;
 }
-}  // namespace
 
 CodePoint decode_utf8(const unsigned char* text, const unsigned char* end) noexcept {
     const std::uint32_t lead = text[0];

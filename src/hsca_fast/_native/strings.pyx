@@ -99,6 +99,10 @@ cdef class StringColumn:
             raise IndexError(f"row {row} of {self.views.size()}")
         return self.views[row].data()[:self.views[row].size()].decode("utf-8", "replace")
 
+    def to_list(self):
+        """The rows as str; malformed bytes become U+FFFD and a null row the empty text."""
+        return [self.text(row) for row in range(len(self))]
+
     @staticmethod
     def from_sequence(tuple texts, Py_ssize_t start, Py_ssize_t max_bytes):
         """Rows from `start` on until they hold `max_bytes`. ASCII strings are read in place, others from a copy."""

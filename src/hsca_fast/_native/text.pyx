@@ -8,6 +8,7 @@ from libcpp.span cimport span
 from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 
+from hsca_fast._native.interrupt cimport interrupted, raise_interrupt
 from hsca_fast._native.strings cimport StringColumn
 
 import numpy as np
@@ -225,23 +226,6 @@ cdef extern from "hsca/floor.hpp" namespace "hsca" nogil:
     uint64_t c_split_and_hash "hsca::split_and_hash"(span[const_string_view]) noexcept
 
 
-cdef extern from "Python.h":
-    int PyErr_CheckSignals() except -1
-
-
-cdef cbool _interrupted() noexcept nogil:
-    # The exception waits in _pending: the caller raises it once the native code has returned.
-    with gil:
-        try:
-            PyErr_CheckSignals()
-        except BaseException as error:
-            _pending.append(error)
-            return True
-    return False
-
-
-_pending = []
-
 _LEVELS = {"scalar": <int>SimdLevel.scalar, "baseline": <int>SimdLevel.baseline}
 
 
@@ -324,14 +308,14 @@ def segment(bytes text not None, str simd="baseline"):
     cdef SimdLevel level = <SimdLevel><int>_LEVELS[simd]
     cdef Segments found
     cdef cbool finished
-    cdef Stop* stop = new Stop(&_interrupted)
+    cdef Stop* stop = new Stop(&interrupted)
     try:
         with nogil:
             finished = c_segment(view, level, found, stop)
     finally:
         del stop
     if not finished:
-        raise _pending.pop() if _pending else KeyboardInterrupt
+        raise_interrupt()
     return (
         _to_array(found.paragraphs).reshape(-1, 2),
         _to_array(found.sentences).reshape(-1, 2),
@@ -437,10 +421,10 @@ def score_texts(
     out.is_short = span[uint8_t](&is_short[0], n)
     with nogil:
         finished = c_score_texts(
-            span[const_string_view](column.views.data(), n), scorer.config, <size_t>threads, &_interrupted, out
+            span[const_string_view](column.views.data(), n), scorer.config, <size_t>threads, &interrupted, out
         )
     if not finished:
-        raise _pending.pop() if _pending else KeyboardInterrupt
+        raise_interrupt()
 
 
 def text_detail(Scorer scorer not None, bytes text not None):
@@ -449,7 +433,7 @@ def text_detail(Scorer scorer not None, bytes text not None):
     cdef TextScores scores
     cdef TextDetail detail
     cdef cbool finished
-    cdef Stop* stop = new Stop(&_interrupted)
+    cdef Stop* stop = new Stop(&interrupted)
     cdef TextScorer* native = NULL
     try:
         native = new TextScorer(scorer.config)
@@ -459,7 +443,7 @@ def text_detail(Scorer scorer not None, bytes text not None):
         del native
         del stop
     if not finished:
-        raise _pending.pop() if _pending else KeyboardInterrupt
+        raise_interrupt()
     return {
         "layer1_score": scores.layer1,
         "is_short": scores.is_short,

@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol, overload, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hsca_fast._native import arrow as _arrow
 from hsca_fast._native import text as _native
+from hsca_fast._native.inputs import Texts, text_rows, thread_count
 from hsca_fast._native.strings import StringColumn
 from hsca_fast.config import ScoringConfig
 from hsca_fast.text import models
 from hsca_fast.text.kernel import native_scorer
 from hsca_fast.types import DomainTag, NuanceFlag, WeightedChunk
-
-# Python strings are taken in slices of this many bytes: copies of non-ASCII text stay small whatever the batch.
-_SLICE_BYTES = 16 << 20
-
-
-@runtime_checkable
-class ArrowStream(Protocol):
-    """Anything with the Arrow PyCapsule stream method."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-
-
-@runtime_checkable
-class ArrowArray(Protocol):
-    """Anything with the Arrow PyCapsule array method."""
-
-    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
-
-
-Texts = Sequence[str] | Iterable[str] | npt.NDArray[Any] | ArrowStream | ArrowArray
-
 
 # What the kernel always looks for; the rest needs a model.
 ASSESSED = (
@@ -180,20 +159,6 @@ def flag_bits(flags: Iterable[NuanceFlag]) -> int:
     return sum(1 << order.index(flag) for flag in flags)
 
 
-def usable_cpus() -> int:
-    """CPUs this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def thread_count(threads: int) -> int:
-    """`threads` checked; 0 means every usable CPU."""
-    if isinstance(threads, bool) or not isinstance(threads, int):
-        raise TypeError(f"threads must be an int, not {type(threads).__name__}")
-    if not 0 <= threads <= 1024:
-        raise ValueError(f"threads must be between 0 (all usable CPUs) and 1024, not {threads}")
-    return threads or usable_cpus()
-
-
 def score_texts(texts: Texts, *, config: ScoringConfig | None = None, threads: int = 1) -> ScoreBatch:
     """Score every text of a batch: layers 1 to 3.
 
@@ -227,11 +192,8 @@ def score_texts(texts: Texts, *, config: ScoringConfig | None = None, threads: i
     if not isinstance(config, ScoringConfig):
         raise TypeError(f"config must be a ScoringConfig, not {type(config).__name__}")
     n_threads = thread_count(threads)
-    if isinstance(texts, (ArrowStream, ArrowArray)):
-        column = StringColumn.from_arrow(texts)
-        return _score([(0, column)], _ColumnTexts(column), config, n_threads)
-    rows = _rows(texts)
-    return _score(_slices(rows), rows, config, n_threads)
+    rows, columns = text_rows(texts)
+    return _score(columns, rows, config, n_threads)
 
 
 def score_text(text: str, *, config: ScoringConfig | None = None) -> WeightedChunk:
@@ -246,45 +208,6 @@ def score_text(text: str, *, config: ScoringConfig | None = None) -> WeightedChu
     if not isinstance(text, str):
         raise TypeError(f"text must be str, not {type(text).__name__}")
     return score_texts([text], config=config).to_chunks()[0]
-
-
-class _ColumnTexts(Sequence[str]):
-    """The rows of an Arrow column as str, made when asked for."""
-
-    def __init__(self, column: StringColumn) -> None:
-        self._column = column
-
-    def __len__(self) -> int:
-        return len(self._column)
-
-    @overload
-    def __getitem__(self, i: int) -> str: ...
-    @overload
-    def __getitem__(self, i: slice) -> list[str]: ...
-    def __getitem__(self, i: int | slice) -> str | list[str]:
-        if isinstance(i, slice):
-            return [self._column.text(j) for j in range(*i.indices(len(self)))]
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"row {i} of {len(self)}")
-        return self._column.text(i % len(self))
-
-
-def _rows(texts: Texts) -> tuple[Any, ...]:
-    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-        raise TypeError(f"texts must be a sequence of str, not {type(texts).__name__}")
-    if isinstance(texts, np.ndarray):
-        if texts.ndim != 1:
-            raise ValueError(f"texts must have one dimension, not {texts.ndim}")
-        return tuple(texts.tolist())
-    return tuple(texts)
-
-
-def _slices(rows: tuple[Any, ...]) -> Iterator[tuple[int, StringColumn]]:
-    start = 0
-    while start < len(rows):
-        column = StringColumn.from_sequence(rows, start, _SLICE_BYTES)
-        yield start, column
-        start += len(column)
 
 
 def _score(

@@ -34,6 +34,9 @@ struct CodePoint {
 // read.
 CodePoint decode_utf8(const unsigned char* text, const unsigned char* end) noexcept;
 
+// At most 4 bytes into `out`; returns the number written.
+std::size_t encode_utf8(std::uint32_t code_point, unsigned char* out) noexcept;
+
 CharClass char_class(std::uint32_t code_point) noexcept;
 
 // Case-folded UTF-8 of one character, at most 7 bytes into `out`; returns the number written (0 for a soft hyphen).
