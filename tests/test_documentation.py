@@ -12,7 +12,20 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("module", ["config", "text.scoring", "text.segmentation", "text.relational"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "config",
+        "text.scoring",
+        "text.segmentation",
+        "text.relational",
+        "vectors.cascade",
+        "vectors.dedup",
+        "vectors.mmr",
+        "vectors.prefix",
+        "vectors.rotation",
+    ],
+)
 def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(f"hsca_fast.{module}"))
     assert result.attempted > 0

@@ -1,0 +1,3 @@
+#define HSCA_ISA isa_baseline
+#define HSCA_WIDTH 16
+#include "kernels.inl"

@@ -1,0 +1,1 @@
+"""What vectors are near: prefix tiers, exact and approximate search, diversity."""
