@@ -7,7 +7,7 @@ def assert_same_ranking(ids, scores, expected_ids, expected_scores, *, noise=2e-
     """Scores agree within `noise`; where ids differ, the id's expected score is within `noise` of its place's."""
     np.testing.assert_allclose(scores, expected_scores, atol=noise, rtol=0)
     for line, (found, wanted) in enumerate(zip(ids, expected_ids, strict=True)):
-        place = {id_: score for id_, score in zip(wanted, expected_scores[line], strict=True)}
+        place = dict(zip(wanted, expected_scores[line], strict=True))
         for i, id_ in enumerate(found):
             if id_ != wanted[i]:
                 # An id that is not among the expected ones must tie with the last of them.

@@ -1,7 +1,9 @@
 #include "hsca/vectors/exact_cascade.hpp"
 
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 
 namespace hsca {
@@ -20,8 +22,7 @@ void check(const Tier& tier, const Rows& queries, std::size_t k, std::size_t n_r
     }
 }
 
-void write(TopK& best, std::size_t k, std::uint32_t* rows, float* scores) {
-    const std::span<const ScoredRow> found = best.sorted();
+void write(std::span<const ScoredRow> found, std::size_t k, std::uint32_t* rows, float* scores) {
     for (std::size_t i = 0; i < k; ++i) {
         rows[i] = i < found.size() ? found[i].row : kNoRow;
         scores[i] = i < found.size() ? found[i].score : 0.0f;
@@ -31,14 +32,16 @@ void write(TopK& best, std::size_t k, std::uint32_t* rows, float* scores) {
 // One worker's memory, and the search of a few queries at a time.
 class TierSearch {
   public:
-    TierSearch(const Tier& tier, std::size_t k, Isa isa)
+    TierSearch(const Tier& tier, std::size_t k, bool candidates, std::size_t n_queries, Isa isa)
         : tier_(tier),
           kernels_(vector_kernels(isa)),
           k_(std::min(k, tier.rows.n)),
+          candidates_(candidates),
           n_groups_((tier.rows.n + kGroupRows - 1) / kGroupRows),
-          seeds_(std::min(std::max(k_, kLeastSeeds), tier.rows.n), nullptr),
+          n_seeds_(std::min(std::max(k_, kLeastSeeds), tier.rows.n)),
+          seeds_(n_seeds_, nullptr),
           best_(k_, tier.ids),
-          sums_(kQueryBlock * n_groups_ * kGroupRows),
+          sums_(new std::int32_t[std::min(kQueryBlock, n_queries) * n_groups_ * kGroupRows]),
           taken_(tier.rows.n) {}
 
     bool run(const Rows& queries, std::size_t begin, std::size_t end, std::size_t k, Stop& stop, std::uint32_t* rows,
@@ -55,7 +58,7 @@ class TierSearch {
             best_.clear();
             score_seeds(q, work);
             if (!score_others(q, stop, work)) return false;
-            write(best_, k, rows + q * k, scores + q * k);
+            write(candidates_ ? best_.best_first() : best_.sorted(), k, rows + q * k, scores + q * k);
         }
         work.rows += count * tier_.rows.n;
         return true;
@@ -63,7 +66,7 @@ class TierSearch {
 
   private:
     bool is_allowed(std::size_t row) const noexcept { return !tier_.allowed || tier_.allowed[row]; }
-    std::int32_t* sums(std::size_t q) noexcept { return sums_.data() + q * n_groups_ * kGroupRows; }
+    std::int32_t* sums(std::size_t q) noexcept { return sums_.get() + q * n_groups_ * kGroupRows; }
 
     bool compare_leading(std::size_t count, Stop& stop) {
         // As many groups as stay in the cache while the queries pass over them.
@@ -72,7 +75,7 @@ class TierSearch {
             if (stop.requested()) return false;
             kernels_.code_groups(lead_codes_.data(), count, tier_.lead + g * tier_.shape.lead * kGroupBytes,
                                  std::min(block, n_groups_ - g), tier_.shape.lead, n_groups_ * kGroupRows,
-                                 sums_.data() + g * kGroupRows);
+                                 sums_.get() + g * kGroupRows);
         }
         return true;
     }
@@ -85,28 +88,51 @@ class TierSearch {
         work.scored += rows.size();
     }
 
-    // The rows that look best by their leading codes set the bar for the others.
-    void score_seeds(std::size_t q, SearchWork& work) {
-        const BoundTerms estimate{coded_[q].step, 0.0f, 0.0f, 0.0f};
+    float estimate(std::size_t q, std::size_t row) noexcept {
+        return static_cast<float>(sums(q)[row]) * (tier_.scale[row] * coded_[q].step);
+    }
+
+    // A score that somewhat more rows than the seeds reach, by a sample: far fewer rows are looked at one by one.
+    float seed_bar(std::size_t q) {
+        const std::size_t step = tier_.rows.n / kSample;
+        if (step < 2 || tier_.allowed) return -std::numeric_limits<float>::infinity();
+        scores_.clear();
+        for (std::size_t row = 0; row < tier_.rows.n; row += step) scores_.push_back(estimate(q, row));
+        const double wanted = static_cast<double>(n_seeds_) / static_cast<double>(step);
+        const auto rank = static_cast<std::size_t>(wanted + 3.0 * std::sqrt(wanted) + 4.0);
+        if (rank >= scores_.size()) return -std::numeric_limits<float>::infinity();
+        const auto at = scores_.begin() + static_cast<std::ptrdiff_t>(rank);
+        std::nth_element(scores_.begin(), at, scores_.end(), std::greater<>());
+        return *at;
+    }
+
+    void find_seeds(std::size_t q, float bar) {
+        const BoundTerms estimates{coded_[q].step, 0.0f, 0.0f, 0.0f};
         seeds_.clear();
+        seeds_.raise_least(bar);
         found_.resize(kBlockRows + 16);
         for (std::size_t first = 0; first < tier_.rows.n; first += kBlockRows) {
             const std::size_t n = std::min(kBlockRows, tier_.rows.n - first);
             const std::size_t count = kernels_.select_bounds(sums(q) + first, tier_.scale + first, tier_.error + first,
-                                                             nullptr, n, estimate, seeds_.least(), found_.data());
+                                                             nullptr, n, estimates, seeds_.least(), found_.data());
             for (std::size_t i = 0; i < count; ++i) {
                 const std::size_t row = first + found_[i];
-                if (!is_allowed(row)) continue;
-                seeds_.push(static_cast<float>(sums(q)[row]) * (tier_.scale[row] * estimate.step),
-                            static_cast<std::uint32_t>(row));
+                if (is_allowed(row)) seeds_.push(estimate(q, row), static_cast<std::uint32_t>(row));
             }
         }
-        picked_.clear();
-        for (const ScoredRow& seed : seeds_.unsorted()) picked_.push_back(seed.row);
-        std::sort(picked_.begin(), picked_.end());
-        score(picked_, work);
+    }
+
+    // The rows that look best by their leading codes set the bar for the others.
+    void score_seeds(std::size_t q, SearchWork& work) {
+        const float bar = seed_bar(q);
+        find_seeds(q, bar);
+        if (seeds_.size() < n_seeds_ && bar > -std::numeric_limits<float>::infinity()) {
+            find_seeds(q, -std::numeric_limits<float>::infinity());  // the sample misled
+        }
+        seeded_.clear();
+        for (const ScoredRow& seed : seeds_.best_first()) seeded_.push_back(seed.row);
+        score(seeded_, work);
         best_.trim();
-        seeded_ = picked_;
     }
 
     bool score_others(std::size_t q, Stop& stop, SearchWork& work) {
@@ -160,12 +186,15 @@ class TierSearch {
         partial_.resize(kept);
     }
 
-    static constexpr std::size_t kBlockRows = 4096;
+    static constexpr std::size_t kBlockRows = 4096, kSample = 2048;
     const Tier& tier_;
     const VectorKernels& kernels_;
-    std::size_t k_, n_groups_;
+    std::size_t k_;
+    bool candidates_;
+    std::size_t n_groups_, n_seeds_;
     TopK seeds_, best_;
-    std::vector<std::int32_t> sums_, partial_;
+    std::unique_ptr<std::int32_t[]> sums_;  // not cleared: pages are touched as they are needed
+    std::vector<std::int32_t> partial_;
     std::vector<std::uint8_t> taken_;
     std::vector<std::int8_t> lead_codes_;
     std::vector<std::uint32_t> found_, picked_, seeded_;
@@ -176,8 +205,8 @@ class TierSearch {
 
 }  // namespace
 
-bool search_tier(const Tier& tier, const Rows& queries, std::size_t k, std::size_t threads, Isa isa, Stop::Poll poll,
-                 std::span<std::uint32_t> out_rows, std::span<float> out_scores, SearchWork* work) {
+bool search_tier(const Tier& tier, const Rows& queries, std::size_t k, bool candidates, std::size_t threads, Isa isa,
+                 Stop::Poll poll, std::span<std::uint32_t> out_rows, std::span<float> out_scores, SearchWork* work) {
     check(tier, queries, k, out_rows.size(), out_scores.size());
     threads = std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(1, queries.n));
     std::vector<std::unique_ptr<TierSearch>> searches(threads);
@@ -185,7 +214,7 @@ bool search_tier(const Tier& tier, const Rows& queries, std::size_t k, std::size
     Stop stop(poll);
     const bool finished = parallel_for(
         queries.n, threads, kQueryBlock, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
-            if (!searches[worker]) searches[worker] = std::make_unique<TierSearch>(tier, k, isa);
+            if (!searches[worker]) searches[worker] = std::make_unique<TierSearch>(tier, k, candidates, queries.n, isa);
             searches[worker]->run(queries, begin, end, k, stop, out_rows.data() + begin * k, out_scores.data() + begin * k,
                                   done[worker]);
         });
@@ -220,7 +249,7 @@ bool scan_tier(const Tier& tier, const Rows& queries, std::size_t k, std::size_t
             }
         }
         for (std::size_t q = begin; q < end; ++q) {
-            write(best[q - begin], k, out_rows.data() + q * k, out_scores.data() + q * k);
+            write(best[q - begin].sorted(), k, out_rows.data() + q * k, out_scores.data() + q * k);
         }
     });
 }

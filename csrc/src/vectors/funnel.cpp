@@ -6,8 +6,8 @@
 namespace hsca {
 
 bool narrow(const Rows& rows, const float* inverse, const std::int64_t* ids, const Rows& queries,
-            std::span<const std::uint32_t> candidates, std::size_t keep, std::size_t threads, Isa isa, Stop::Poll poll,
-            std::span<std::uint32_t> out_rows, std::span<float> out_scores) {
+            std::span<const std::uint32_t> candidates, std::size_t keep, bool candidates_only, std::size_t threads, Isa isa,
+            Stop::Poll poll, std::span<std::uint32_t> out_rows, std::span<float> out_scores) {
     const std::size_t n = queries.n;
     if (n == 0) return true;
     if (candidates.size() % n != 0 || queries.dims > rows.dims || out_rows.size() != n * keep ||
@@ -30,11 +30,10 @@ bool narrow(const Rows& rows, const float* inverse, const std::int64_t* ids, con
             for (const std::uint32_t row : candidates.subspan(q * length, length)) {
                 if (row != kNoRow) picked.push_back(row);
             }
-            std::sort(picked.begin(), picked.end());  // memory is read forward
             kernels.dot_picked(queries.row(q), rows.data, rows.stride, picked.data(), picked.size(), queries.dims,
                                scores.data());
             for (std::size_t i = 0; i < picked.size(); ++i) best.push(scores[i] * inverse[picked[i]], picked[i]);
-            const std::span<const ScoredRow> found = best.sorted();
+            const std::span<const ScoredRow> found = candidates_only ? best.best_first() : best.sorted();
             for (std::size_t i = 0; i < keep; ++i) {
                 out_rows[q * keep + i] = i < found.size() ? found[i].row : kNoRow;
                 out_scores[q * keep + i] = i < found.size() ? found[i].score : 0.0f;

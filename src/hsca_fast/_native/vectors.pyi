@@ -47,6 +47,7 @@ class TierCodes:
         *,
         ids: npt.NDArray[np.int64] | None = None,
         allowed: npt.NDArray[np.uint8] | None = None,
+        candidates: bool = False,
         threads: int = 1,
         isa: str | None = None,
         work: dict[str, int] | None = None,
@@ -70,6 +71,7 @@ def narrow(
     queries: _Float32,
     candidates: npt.NDArray[np.uint32],
     keep: int,
+    candidates_only: bool = False,
     threads: int = 1,
     isa: str | None = None,
 ) -> _Found: ...

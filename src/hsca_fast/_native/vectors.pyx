@@ -94,8 +94,8 @@ cdef extern from "hsca/vectors/exact_cascade.hpp" namespace "hsca" nogil:
         uint64_t scored
         uint64_t segments
     cbool c_search_tier "hsca::search_tier"(
-        const Tier&, const Rows&, size_t, size_t, Isa, cbool (*poll)() noexcept nogil, span[uint32_t], span[float],
-        SearchWork*
+        const Tier&, const Rows&, size_t, cbool, size_t, Isa, cbool (*poll)() noexcept nogil, span[uint32_t],
+        span[float], SearchWork*
     ) except +
     cbool c_scan_tier "hsca::scan_tier"(
         const Tier&, const Rows&, size_t, size_t, Isa, cbool (*poll)() noexcept nogil, span[uint32_t], span[float]
@@ -104,7 +104,7 @@ cdef extern from "hsca/vectors/exact_cascade.hpp" namespace "hsca" nogil:
 
 cdef extern from "hsca/vectors/funnel.hpp" namespace "hsca" nogil:
     cbool c_narrow "hsca::narrow"(
-        const Rows&, const float*, const int64_t*, const Rows&, span[const_uint32], size_t, size_t, Isa,
+        const Rows&, const float*, const int64_t*, const Rows&, span[const_uint32], size_t, cbool, size_t, Isa,
         cbool (*poll)() noexcept nogil, span[uint32_t], span[float]
     ) except +
 
@@ -301,9 +301,9 @@ cdef class TierCodes:
         self.n = min(self.n, n)
 
     def search(self, const float[:, ::1] rows not None, const float[:, ::1] queries not None, Py_ssize_t k, *,
-               const int64_t[::1] ids=None, const uint8_t[::1] allowed=None, Py_ssize_t threads=1, str isa=None,
-               dict work=None):
-        """The k best rows of each query, best first: row numbers (NO_ROW = none) and scores."""
+               const int64_t[::1] ids=None, const uint8_t[::1] allowed=None, bint candidates=False,
+               Py_ssize_t threads=1, str isa=None, dict work=None):
+        """The k best rows of each query: row numbers (NO_ROW = none) and scores; as candidates only the best is first."""
         cdef Tier tier
         cdef Rows c_queries = _rows(queries, queries.shape[1])
         cdef Isa level = _isa(isa)
@@ -331,7 +331,7 @@ cdef class TierCodes:
         cdef float[:, ::1] out_scores = scores
         with nogil:
             finished = c_search_tier(
-                tier, c_queries, k, threads, level, &_interrupted, span[uint32_t](&out_rows[0, 0], room),
+                tier, c_queries, k, candidates, threads, level, &_interrupted, span[uint32_t](&out_rows[0, 0], room),
                 span[float](&out_scores[0, 0], room), &done)
         if not finished:
             _raise_interrupt()
@@ -399,8 +399,8 @@ cdef size_t _address(array) except? 0:
 
 def narrow(const float[:, ::1] rows not None, const float[::1] inverse not None, const int64_t[::1] ids,
            const float[:, ::1] queries not None, const uint32_t[:, ::1] candidates not None, Py_ssize_t keep,
-           Py_ssize_t threads=1, str isa=None):
-    """The candidates of each query scored at the queries' width, the best `keep` of them first."""
+           bint candidates_only=False, Py_ssize_t threads=1, str isa=None):
+    """The candidates of each query scored at the queries' width, the best `keep` of them."""
     cdef size_t n = <size_t>queries.shape[0], room = n * <size_t>keep
     cdef Rows c_rows = _rows(rows, rows.shape[1]), c_queries = _rows(queries, queries.shape[1])
     cdef Isa level = _isa(isa)
@@ -416,7 +416,8 @@ def narrow(const float[:, ::1] rows not None, const float[::1] inverse not None,
     with nogil:
         finished = c_narrow(
             c_rows, &inverse[0], c_ids, c_queries,
-            span[const_uint32](&candidates[0, 0], n * <size_t>candidates.shape[1]), keep, threads, level, &_interrupted,
+            span[const_uint32](&candidates[0, 0], n * <size_t>candidates.shape[1]), keep, candidates_only, threads, level,
+            &_interrupted,
             span[uint32_t](&out_rows[0, 0], room), span[float](&out_scores[0, 0], room))
     if not finished:
         _raise_interrupt()

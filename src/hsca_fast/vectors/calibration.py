@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,16 @@ EXIT_FACTOR = 10
 # Points kept of a distribution of ranks.
 _QUANTILES = 1001
 _QUERY_BLOCK = 16
+
+
+def _divisions(n_tiers: int) -> Iterator[tuple[float, ...]]:
+    """Ways to divide 1 among tiers, by tenths; evenly where there are too many to try."""
+    if n_tiers > 3:
+        yield (1.0 / n_tiers,) * n_tiers
+    elif n_tiers > 0:
+        for parts in product(range(1, 10), repeat=n_tiers - 1):
+            if sum(parts) < 10:
+                yield tuple(part / 10 for part in (*parts, 10 - sum(parts)))
 
 
 def exit_candidates(k: int) -> int:
@@ -79,17 +91,25 @@ class Calibration:
     def funnel_sizes(self, recall: float | None = None, *, n_vectors: int | None = None) -> tuple[int, ...]:
         """Candidates to keep after each tier but the last so that `recall` of the true neighbours come through.
 
-        Each tier may lose an equal part of what may be lost, so that all together lose no more. Ranks grow with the
-        number of vectors.
+        What may be lost is divided among the tiers so that the fewest coordinates are read; together they lose no
+        more. Ranks grow with the number of vectors.
         """
         recall = self.recall if recall is None else as_number(recall, "recall", low=0.0, high=1.0)
         grown = max(1.0, (self.n_vectors if n_vectors is None else n_vectors) / max(1, self.n_vectors))
-        kept = 1.0 - (1.0 - recall) / max(1, len(self.ranks))
-        sizes = []
-        for ranks in self.ranks:
-            rank = ranks[int(np.ceil(kept * (len(ranks) - 1)))] if ranks else 0
-            sizes.append(max(self.k, int(np.ceil((rank + 1) * grown))))
-        return tuple(sizes)
+
+        def size(tier: int, lost: float) -> int:
+            ranks = self.ranks[tier]
+            rank = ranks[math.ceil((1.0 - lost) * (len(ranks) - 1))] if ranks else 0
+            return max(self.k, math.ceil((rank + 1) * grown))
+
+        n_tiers = len(self.ranks)
+        best: tuple[int, tuple[int, ...]] | None = None
+        for shares in _divisions(n_tiers):
+            sizes = tuple(size(tier, share * (1.0 - recall)) for tier, share in enumerate(shares))
+            cost = sum(kept * width for kept, width in zip(sizes, self.dims[1:], strict=True))
+            if best is None or cost < best[0]:
+                best = cost, sizes
+        return best[1] if best is not None else ()
 
     def check(self, *, dims: tuple[int, ...], model: Model | None, rotation: str | None) -> None:
         """Refuses vectors it was not made for."""

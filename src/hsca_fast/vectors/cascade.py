@@ -413,7 +413,9 @@ class CascadeIndex:
             codes = self._complete(number)
             if codes is None or not waiting.size:
                 continue
-            candidates, scores = self._search_codes(codes, tiers[number][waiting], exit_candidates(k), allowed)
+            candidates, scores = self._search_codes(
+                codes, tiers[number][waiting], exit_candidates(k), allowed, candidates=True
+            )
             best = np.maximum(scores[:, 0], 0.0)
             out.best[waiting, number] = best
             done = best > self._thresholds[number]
@@ -450,9 +452,23 @@ class CascadeIndex:
         )
 
     def _search_codes(
-        self, codes: _native.TierCodes, queries: Float32, k: int, allowed: npt.NDArray[np.uint8] | None
+        self,
+        codes: _native.TierCodes,
+        queries: Float32,
+        k: int,
+        allowed: npt.NDArray[np.uint8] | None,
+        *,
+        candidates: bool = False,
     ) -> tuple[npt.NDArray[np.uint32], Float32]:
-        return codes.search(self._rows, queries, k, ids=self._ids[: self._n], allowed=allowed, threads=self._threads)
+        return codes.search(
+            self._rows,
+            queries,
+            k,
+            ids=self._ids[: self._n],
+            allowed=allowed,
+            candidates=candidates,
+            threads=self._threads,
+        )
 
     def _inverse(self, number: int) -> Float32:
         codes = self._complete(number)
@@ -461,10 +477,10 @@ class CascadeIndex:
         return _native.prefix_inverse(self._rows, self._dims[number], EPS)
 
     def _narrow(
-        self, candidates: npt.NDArray[np.uint32], number: int, queries: Float32, keep: int
+        self, candidates: npt.NDArray[np.uint32], number: int, queries: Float32, keep: int, *, further: bool = False
     ) -> tuple[npt.NDArray[np.uint32], Float32]:
         return _native.narrow(
-            self._rows, self._inverse(number), self._ids[: self._n], queries, candidates, keep, self._threads
+            self._rows, self._inverse(number), self._ids[: self._n], queries, candidates, keep, further, self._threads
         )
 
     def _funnel(
@@ -479,10 +495,10 @@ class CascadeIndex:
         sizes = self._funnel_sizes(recall, k)
         codes = self._complete(first)
         assert codes is not None
-        candidates, scores = self._search_codes(codes, tiers[first], sizes[first], allowed)
+        candidates, scores = self._search_codes(codes, tiers[first], sizes[first], allowed, candidates=True)
         out.best[:, first] = np.maximum(scores[:, 0], 0.0)
         for number in range(first + 1, last):
-            candidates, scores = self._narrow(candidates, number, tiers[number], sizes[number])
+            candidates, scores = self._narrow(candidates, number, tiers[number], sizes[number], further=True)
             out.best[:, number] = np.maximum(scores[:, 0], 0.0)
         found = self._narrow(candidates, last, tiers[last], k)
         out.put(everyone, last, *found)

@@ -29,12 +29,14 @@ struct SearchWork {  // what a search did, for measurements
     std::uint64_t rows = 0, scored = 0, segments = 0;
 };
 
-// queries: regularised prefixes of the tier's width, none longer than 1. out_rows and out_scores hold k a query, best
-// first, padded with kNoRow and 0. False if stopped.
-bool search_tier(const Tier& tier, const Rows& queries, std::size_t k, std::size_t threads, Isa isa, Stop::Poll poll,
-                 std::span<std::uint32_t> out_rows, std::span<float> out_scores, SearchWork* work = nullptr);
+// queries: regularised prefixes of the tier's width, none longer than 1. out_rows and out_scores hold k a query, padded
+// with kNoRow and 0: in order, or only the best first if they are `candidates` for something that scores them again.
+// False if stopped.
+bool search_tier(const Tier& tier, const Rows& queries, std::size_t k, bool candidates, std::size_t threads, Isa isa,
+                 Stop::Poll poll, std::span<std::uint32_t> out_rows, std::span<float> out_scores,
+                 SearchWork* work = nullptr);
 
-// The same by computing every score.
+// The same, in order, by computing every score.
 bool scan_tier(const Tier& tier, const Rows& queries, std::size_t k, std::size_t threads, Isa isa, Stop::Poll poll,
                std::span<std::uint32_t> out_rows, std::span<float> out_scores);
 

@@ -34,6 +34,11 @@ class TopK {
     // A row with a lower score cannot be among the k best.
     float least() const noexcept { return least_; }
 
+    // Rows below `least` are not wanted: the caller knows that k others exist.
+    void raise_least(float least) noexcept { least_ = std::max(least_, least); }
+
+    std::size_t size() const noexcept { return kept_.size(); }
+
     void push(float score, std::uint32_t row) {
         if (k_ == 0 || score < least_) return;
         kept_.push_back({score, row});
@@ -56,8 +61,10 @@ class TopK {
         return kept_;
     }
 
-    std::span<const ScoredRow> unsorted() {
+    // The best row, then the others in no order.
+    std::span<const ScoredRow> best_first() {
         trim();
+        if (!kept_.empty()) std::iter_swap(kept_.begin(), std::min_element(kept_.begin(), kept_.end(), Before{ids_}));
         return kept_;
     }
 
