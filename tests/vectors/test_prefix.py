@@ -20,8 +20,8 @@ def test_equal_to_reference(v, data):
     dims = sorted(data.draw(st.sets(st.integers(1, len(v)), min_size=1, max_size=4)))
     eps = data.draw(st.sampled_from([1e-8, 1e-3, 0.0]))
     for found, expected in zip(prefix_tiers(v, dims, eps=eps), reference.prefix_tiers(v, dims, eps), strict=True):
-        # One rounding to float32.
-        np.testing.assert_allclose(found, expected, rtol=1.2e-7, atol=1e-44)
+        # Two roundings to float32: of the factor and of the product.
+        np.testing.assert_allclose(found, expected, rtol=1.3e-7, atol=2e-45)
         assert np.linalg.norm(found.astype(np.float64)) < 1 + 1e-6
 
 
@@ -75,6 +75,20 @@ def test_layouts():
         assert (a == b).all()
     assert [t.shape for t in prefix_tiers(np.empty((0, 20)), (4, 10))] == [(0, 4), (0, 10)]
     assert [t.shape for t in prefix_tiers(v[0], (4, 10))] == [(4,), (10,)]
+
+
+def test_given_memory_is_filled():
+    # Large enough to be written past the caches; the odd width makes rows that no register is aligned with.
+    rows = np.random.default_rng(0).normal(size=(60_000, 75)).astype(np.float32)
+    expected = prefix_tiers(rows, (7, 75))
+    out = [np.full((60_000, width), np.nan, np.float32) for width in (7, 75)]
+    for a, b, given_ in zip(prefix_tiers(rows, (7, 75), out=out), expected, out, strict=True):
+        assert a is given_
+        assert a.tobytes() == b.tobytes()
+    with pytest.raises(ValueError, match="out must be matrices of 60000 x 7, 60000 x 75"):
+        prefix_tiers(rows, (7, 75), out=out[:1])
+    with pytest.raises(ValueError, match="out must be matrices of 2 x 7"):
+        prefix_tiers(rows[:2], (7,), out=[np.empty((2, 8), np.float32)])
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,8 @@ class PairSearch {
         std::size_t kept = 0;
         for (std::size_t i = 0; i < picked_.size(); ++i) {
             const std::size_t other = picked_[i];
-            const float bound = row_bound(partial_[i], encoded_.scale[other], encoded_.error[other], residual(other, m), t);
+            const float bound =
+                row_bound(partial_[i], encoded_.scale[other], encoded_.error[other], residual(other, m), t);
             picked_[kept] = picked_[i];
             partial_[kept] = partial_[i];
             kept += bound >= least;
@@ -163,9 +164,11 @@ class PairSearch {
 
 bool connected_components(const Rows& rows, double threshold, std::size_t threads, Isa isa, Stop::Poll poll,
                           std::span<std::uint32_t> component) {
-    if (component.size() != rows.n || rows.n >= kNoRow) throw std::invalid_argument("connected_components: sizes do not match");
+    if (component.size() != rows.n || rows.n >= kNoRow)
+        throw std::invalid_argument("connected_components: sizes do not match");
     if (rows.n == 0) return true;
-    // A pair's unseen part adds at most what its rows have left: enough of the energy must lead to fall below the threshold.
+    // A pair's unseen part adds at most what its rows have left: enough of the energy must lead to fall below the
+    // threshold.
     const double share = std::clamp(1.15 - threshold, 0.1, 0.95);
     const TierShape shape{rows.dims, leading_segments(rows, rows.dims, share), segment_count(rows.dims)};
     Encoded encoded(shape, rows.n);

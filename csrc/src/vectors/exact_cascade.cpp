@@ -50,7 +50,8 @@ class TierSearch {
         lead_codes_.resize(kQueryBlock * lead_dims);
         for (std::size_t q = 0; q < count; ++q) {
             coded_[q].encode(queries.row(begin + q), tier_.shape, kernels_);
-            std::copy_n(coded_[q].codes.begin(), lead_dims, lead_codes_.begin() + static_cast<std::ptrdiff_t>(q * lead_dims));
+            std::copy_n(coded_[q].codes.begin(), lead_dims,
+                        lead_codes_.begin() + static_cast<std::ptrdiff_t>(q * lead_dims));
         }
         if (!compare_leading(count, stop)) return false;
         for (std::size_t q = 0; q < count; ++q) {
@@ -215,8 +216,8 @@ bool search_tier(const Tier& tier, const Rows& queries, std::size_t k, bool cand
     const bool finished = parallel_for(
         queries.n, threads, kQueryBlock, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
             if (!searches[worker]) searches[worker] = std::make_unique<TierSearch>(tier, k, candidates, queries.n, isa);
-            searches[worker]->run(queries, begin, end, k, stop, out_rows.data() + begin * k, out_scores.data() + begin * k,
-                                  done[worker]);
+            searches[worker]->run(queries, begin, end, k, stop, out_rows.data() + begin * k,
+                                  out_scores.data() + begin * k, done[worker]);
         });
     if (work) {
         for (const SearchWork& part : done) {

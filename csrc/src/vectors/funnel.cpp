@@ -6,8 +6,8 @@
 namespace hsca {
 
 bool narrow(const Rows& rows, const float* inverse, const std::int64_t* ids, const Rows& queries,
-            std::span<const std::uint32_t> candidates, std::size_t keep, bool candidates_only, std::size_t threads, Isa isa,
-            Stop::Poll poll, std::span<std::uint32_t> out_rows, std::span<float> out_scores) {
+            std::span<const std::uint32_t> candidates, std::size_t keep, bool candidates_only, std::size_t threads,
+            Isa isa, Stop::Poll poll, std::span<std::uint32_t> out_rows, std::span<float> out_scores) {
     const std::size_t n = queries.n;
     if (n == 0) return true;
     if (candidates.size() % n != 0 || queries.dims > rows.dims || out_rows.size() != n * keep ||

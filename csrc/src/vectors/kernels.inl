@@ -1,5 +1,6 @@
 // The loops of kernels.hpp, included by one translation unit for each instruction set. HSCA_ISA names the namespace and
-// HSCA_WIDTH the bytes of a register. Vector types of the compiler (GCC, Clang) instead of intrinsics where they suffice.
+// HSCA_WIDTH the bytes of a register. Vector types of the compiler (GCC, Clang) instead of intrinsics where they
+// suffice.
 #include "hsca/vectors/kernels.hpp"
 
 namespace hsca::HSCA_ISA {
@@ -289,38 +290,66 @@ std::size_t select_bounds(const std::int32_t* sums, const float* scale, const fl
     return count;
 }
 
-// The sum of squares of row[from:to], carried on in 32 float64 lanes; element j belongs to lane j % 32.
+constexpr std::size_t kDoubleWide = HSCA_WIDTH / sizeof(double);
+constexpr std::size_t kDoubleParts = 32 / kDoubleWide;
+typedef double DoubleWide __attribute__((vector_size(HSCA_WIDTH)));
+typedef float HalfUnaligned __attribute__((vector_size(HSCA_WIDTH / 2), aligned(4)));
+
+// The sum of squares of a row, carried on from prefix to prefix in 32 float64 lanes; element j belongs to lane j % 32.
 struct SquareSum {
-    double lanes[32] = {};
+    DoubleWide part[kDoubleParts] = {};
+
+    void add_one(float x, std::size_t lane) {
+        part[lane / kDoubleWide][lane % kDoubleWide] += static_cast<double>(x) * static_cast<double>(x);
+    }
     void add(const float* row, std::size_t from, std::size_t to) {
-        for (; from < to && from % 32 != 0; ++from) lanes[from % 32] += static_cast<double>(row[from]) * row[from];
+        for (; from < to && from % 32 != 0; ++from) add_one(row[from], from % 32);
         for (; from + 32 <= to; from += 32) {
-            for (std::size_t l = 0; l < 32; ++l) lanes[l] += static_cast<double>(row[from + l]) * row[from + l];
+            for (std::size_t p = 0; p < kDoubleParts; ++p) {
+                const float* at = row + from + p * kDoubleWide;
+                // Through `auto` the type would lose its alignment.
+                const DoubleWide x = __builtin_convertvector(*reinterpret_cast<const HalfUnaligned*>(at), DoubleWide);
+                part[p] += x * x;
+            }
         }
-        for (; from < to; ++from) lanes[from % 32] += static_cast<double>(row[from]) * row[from];
+        for (; from < to; ++from) add_one(row[from], from % 32);
     }
     double total() const {
-        double sum[16];
-        for (std::size_t l = 0; l < 16; ++l) sum[l] = lanes[l] + lanes[l + 16];
-        for (std::size_t half = 8; half > 0; half /= 2) {
+        double sum[32];
+        __builtin_memcpy(sum, part, sizeof sum);
+        for (std::size_t half = 16; half > 0; half /= 2) {
             for (std::size_t l = 0; l < half; ++l) sum[l] += sum[l + half];
         }
         return sum[0];
     }
 };
 
-void prefix_norm(const float* row, const std::size_t* dims, std::size_t n_tiers, double eps_squared, float* const* tiers,
-                 float* inverse) {
+// out[i] = row[i] * scale; `stream` goes past the caches where the machine can.
+inline void scale_row(const float* row, float scale, std::size_t n, bool stream, float* out) {
+    std::size_t i = 0;
+#if defined(__SSE2__)
+    if (stream) {
+        for (; i < n && reinterpret_cast<std::uintptr_t>(out + i) % 16 != 0; ++i) out[i] = row[i] * scale;
+        for (; i + 4 <= n; i += 4) _mm_stream_ps(out + i, _mm_mul_ps(_mm_loadu_ps(row + i), _mm_set1_ps(scale)));
+    }
+#else
+    (void)stream;
+#endif
+    for (; i < n; ++i) out[i] = row[i] * scale;
+}
+
+double prefix_norm(const float* row, const std::size_t* dims, std::size_t n_tiers, double eps_squared, bool stream,
+                   float* const* tiers, float* inverse) {
     SquareSum squares;
+    double sum = 0.0;
     for (std::size_t t = 0, from = 0; t < n_tiers; from = dims[t++]) {
         squares.add(row, from, dims[t]);
-        const double sum = squares.total();
-        const double scale = sum > 0.0 ? 1.0 / __builtin_sqrt(sum + eps_squared) : 0.0;
-        if (inverse) inverse[t] = static_cast<float>(scale);
-        if (!tiers) continue;
-        float* out = tiers[t];
-        for (std::size_t i = 0; i < dims[t]; ++i) out[i] = static_cast<float>(row[i] * scale);
+        sum = squares.total();
+        const auto scale = static_cast<float>(sum > 0.0 ? 1.0 / __builtin_sqrt(sum + eps_squared) : 0.0);
+        if (inverse) inverse[t] = scale;
+        if (tiers) scale_row(row, scale, dims[t], stream, tiers[t]);
     }
+    return sum;
 }
 
 float largest(const float* x, std::size_t n) {
@@ -370,7 +399,7 @@ void quantise(const float* segment, float factor, float step, std::int8_t* codes
 
 }  // namespace
 
-const VectorKernels kernels = {dot_rows, dot_picked, code_groups, code_picked, select_bounds,
-                               prefix_norm, largest, quantise};
+const VectorKernels kernels = {dot_rows,      dot_picked,  code_groups, code_picked,
+                               select_bounds, prefix_norm, largest,     quantise};
 
 }  // namespace hsca::HSCA_ISA

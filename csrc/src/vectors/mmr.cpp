@@ -149,8 +149,8 @@ class Picker {
 
 }  // namespace
 
-bool mmr(const Rows& rows, std::span<const double> relevance, std::span<const std::uint32_t> groups, std::size_t n_groups,
-         const MmrConfig& config, Isa isa, Stop::Poll poll, std::span<std::int64_t> picks) {
+bool mmr(const Rows& rows, std::span<const double> relevance, std::span<const std::uint32_t> groups,
+         std::size_t n_groups, const MmrConfig& config, Isa isa, Stop::Poll poll, std::span<std::int64_t> picks) {
     if (relevance.size() != rows.n || (!groups.empty() && groups.size() != rows.n) || picks.size() > rows.n) {
         throw std::invalid_argument("mmr: sizes do not match");
     }

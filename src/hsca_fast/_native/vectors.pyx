@@ -16,6 +16,7 @@ ctypedef float* float_pointer
 ctypedef float* const const_float_pointer
 
 NO_ROW = 0xFFFFFFFF
+_STREAM_VALUES = 4 << 20  # more than caches hold
 
 
 cdef extern from "hsca/vectors/isa.hpp" namespace "hsca" nogil:
@@ -47,8 +48,10 @@ cdef extern from "hsca/vectors/dot.hpp" namespace "hsca" nogil:
 
 cdef extern from "hsca/vectors/prefix_norm.hpp" namespace "hsca" nogil:
     cbool c_prefix_tiers "hsca::prefix_tiers"(
-        const Rows&, span[const_size_t], double, size_t, Isa, cbool (*poll)() noexcept nogil, span[const_float_pointer]
+        const Rows&, span[const_size_t], double, cbool, size_t, Isa, cbool (*poll)() noexcept nogil, span[const_float_pointer],
+        cbool&
     ) except +
+    void c_finite_rows "hsca::finite_rows"(const Rows&, span[uint8_t]) except +
     void c_prefix_inverse "hsca::prefix_inverse"(const Rows&, size_t, double, Isa, span[float]) except +
 
 
@@ -193,26 +196,30 @@ def dot_products(const float[:, ::1] queries not None, const float[:, ::1] rows 
     return out
 
 
-def prefix_tiers(const float[:, ::1] rows not None, dims, double eps, Py_ssize_t threads=1, str isa=None):
-    """One matrix of regularised prefixes for each of dims."""
+def prefix_tiers(const float[:, ::1] rows not None, dims, double eps, Py_ssize_t threads=1, str isa=None, out=None):
+    """One matrix of regularised prefixes for each of dims, in `out` if given; None if a value is not finite."""
     cdef vector[size_t] c_dims = dims
     cdef vector[float_pointer] pointers
     cdef float[:, ::1] view
     cdef Rows c_rows = _rows(rows, rows.shape[1])
     cdef Isa level = _isa(isa)
     cdef cbool finished = True
-    tiers = tuple(np.empty((rows.shape[0], width), np.float32) for width in dims)
+    cdef cbool is_finite = True
+    cdef cbool stream = out is not None and rows.shape[0] * sum(dims) >= _STREAM_VALUES
+    tiers = tuple(np.empty((rows.shape[0], width), np.float32) for width in dims) if out is None else tuple(out)
     if rows.shape[0]:
-        for tier in tiers:
+        for tier, width in zip(tiers, dims, strict=True):
             view = tier
+            if view.shape[0] != rows.shape[0] or view.shape[1] != width:
+                raise ValueError(f"out: a matrix of {rows.shape[0]} x {width} is wanted, not {tier.shape}")
             pointers.push_back(&view[0, 0])
         with nogil:
             finished = c_prefix_tiers(
-                c_rows, span[const_size_t](c_dims.data(), c_dims.size()), eps, threads, level, &_interrupted,
-                span[const_float_pointer](pointers.data(), pointers.size()))
+                c_rows, span[const_size_t](c_dims.data(), c_dims.size()), eps, stream, threads, level, &_interrupted,
+                span[const_float_pointer](pointers.data(), pointers.size()), is_finite)
     if not finished:
         _raise_interrupt()
-    return tiers
+    return tiers if is_finite else None
 
 
 def leading_segments(const float[:, ::1] rows not None, Py_ssize_t width, double share):
@@ -370,6 +377,17 @@ def scan(const float[:, ::1] rows not None, const float[::1] inverse not None, c
     if not finished:
         _raise_interrupt()
     return found, scores
+
+
+def finite_rows(const float[:, ::1] rows not None):
+    """For each row, whether every value is finite."""
+    out = np.ones(rows.shape[0], np.uint8)
+    cdef uint8_t[::1] view = out
+    cdef Rows c_rows = _rows(rows, rows.shape[1])
+    if rows.size:
+        with nogil:
+            c_finite_rows(c_rows, span[uint8_t](&view[0], view.shape[0]))
+    return out.view(np.bool_)
 
 
 def prefix_inverse(const float[:, ::1] rows not None, Py_ssize_t width, double eps, str isa=None):

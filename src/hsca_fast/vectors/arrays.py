@@ -8,14 +8,21 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from hsca_fast._native import vectors as _native
+
 Float32 = npt.NDArray[np.float32]
 Int64 = npt.NDArray[np.int64]
-
-_BLOCK = 8192  # rows looked at together: the mask of finite values stays small
 
 
 def as_rows(values: npt.ArrayLike, name: str, *, width: int | None = None, ndim: tuple[int, ...] = (1, 2)) -> Float32:
     """`values` as a float32 matrix in C order, one vector as one row. Every value is finite."""
+    rows = as_matrix(values, name, width=width, ndim=ndim)
+    refuse_infinite(rows, name)
+    return rows
+
+
+def as_matrix(values: npt.ArrayLike, name: str, *, width: int | None = None, ndim: tuple[int, ...] = (1, 2)) -> Float32:
+    """As `as_rows`, but values may be infinite or not a number."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiu" and array.size:
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
@@ -28,17 +35,17 @@ def as_rows(values: npt.ArrayLike, name: str, *, width: int | None = None, ndim:
         raise ValueError(f"{name} has vectors of {array.shape[1]} values; {width} are wanted")
     if not array.size and width is not None:
         return np.empty((array.shape[0] if array.shape[1] == width else 0, width), np.float32)
-    with np.errstate(over="ignore"):  # beyond float32 is infinite, and refused below
-        rows = np.ascontiguousarray(array, dtype=np.float32)
-    bad: list[int] = []
-    for begin in range(0, len(rows), _BLOCK):
-        finite = np.isfinite(rows[begin : begin + _BLOCK])
-        if not finite.all():
-            bad += (begin + np.flatnonzero(~finite.all(axis=1))).tolist()
+    with np.errstate(over="ignore"):  # beyond float32 is infinite
+        return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def refuse_infinite(rows: Float32, name: str) -> None:
+    """Names the rows with values that are infinite or not a number."""
+    bad = np.flatnonzero(~_native.finite_rows(rows)).tolist()
     if bad:
         shown = ", ".join(map(str, bad[:10])) + (", ..." if len(bad) > 10 else "")
-        raise ValueError(f"{name} has values that are not finite float32 numbers in {_count(len(bad), 'row')}: {shown}")
-    return rows
+        count = f"{len(bad)} rows" if len(bad) > 1 else "1 row"
+        raise ValueError(f"{name} has values that are not finite float32 numbers in {count}: {shown}")
 
 
 def as_ids(values: npt.ArrayLike, name: str) -> Int64:
@@ -87,7 +94,3 @@ def as_number(value: object, name: str, *, low: float, high: float) -> float:
     if not low <= value <= high:
         raise ValueError(f"{name} must be between {low} and {high}, not {value}")
     return float(value)
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -32,7 +32,7 @@ from hsca_fast.vectors.calibration import (
     roc_curve,
 )
 from hsca_fast.vectors.full_index import FaissTier
-from hsca_fast.vectors.prefix import EPS
+from hsca_fast.vectors.prefix import EPS, prefix_tiers
 from hsca_fast.vectors.rotation import Rotation
 
 Mode = Literal["early_exit", "funnel", "exact"]
@@ -299,7 +299,7 @@ class CascadeIndex:
         rows = as_rows(vectors, name, width=self.width)
         if self._rotation is not None:
             rows = self._rotation.apply(rows, threads=self._threads)
-        return _native.prefix_tiers(rows, (self.width,), EPS, self._threads)[0]
+        return prefix_tiers(rows, (self.width,), threads=self._threads)[0]
 
     def _refuse_known(self, new_ids: Int64) -> None:
         unique, counts = np.unique(new_ids, return_counts=True)
@@ -382,7 +382,7 @@ class CascadeIndex:
         rows = as_rows(queries, "queries", width=self.width)
         if self._rotation is not None:
             rows = self._rotation.apply(rows, threads=self._threads)
-        tiers = _native.prefix_tiers(rows, self._dims, EPS, self._threads)
+        tiers = prefix_tiers(rows, self._dims, threads=self._threads)
         allowed = self._allowed_rows(allowed_ids)
         out = _Result(len(rows), k, len(self._dims))
         if len(rows) and self._n:
@@ -535,7 +535,7 @@ class CascadeIndex:
             unit = self._prepared(queries, "queries")
         if not len(unit) or not self._n:
             raise ValueError("calibration needs vectors and queries")
-        tiers = _native.prefix_tiers(unit, self._dims, EPS, self._threads)
+        tiers = prefix_tiers(unit, self._dims, threads=self._threads)
         truth = self._truth(tiers[-1], k, own)
         ranks, thresholds, curves, exit_shares = [], [], [], []
         waiting = np.ones(len(unit), np.bool_)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from hsca_fast._native import vectors as _native
 from hsca_fast.text.scoring import thread_count
-from hsca_fast.vectors.arrays import Float32, as_dims, as_number, as_rows
+from hsca_fast.vectors.arrays import Float32, as_dims, as_matrix, as_number, refuse_infinite
 
 EPS = 1e-8
 
 
 def prefix_tiers(
-    vectors: npt.ArrayLike, dims: tuple[int, ...] = (64, 256, 768), *, eps: float = EPS, threads: int = 1
+    vectors: npt.ArrayLike,
+    dims: Sequence[int] = (64, 256, 768),
+    *,
+    eps: float = EPS,
+    out: Sequence[Float32] | None = None,
+    threads: int = 1,
 ) -> tuple[Float32, ...]:
     """u_k = v[:k] / sqrt(|v[:k]|² + eps²) for every k of `dims`, all in one pass.
 
@@ -26,6 +33,8 @@ def prefix_tiers(
         One vector or a matrix of them.
     dims
         Strictly increasing widths, none greater than the vectors'.
+    out
+        float32 matrices to write to, one for each of `dims`; saves the system from finding memory for large batches.
 
     Returns
     -------
@@ -35,13 +44,21 @@ def prefix_tiers(
     Examples
     --------
     >>> small, full = prefix_tiers([3.0, 4.0, 0.0, 12.0], (2, 4))
-    >>> small.round(3).tolist() == np.float32([0.6, 0.8]).tolist(), bool(full[3] == np.float32(12 / 13))
-    (True, True)
+    >>> [round(float(x), 3) for x in small], round(float(full[3]), 3)
+    ([0.6, 0.8], 0.923)
     """
     widths = as_dims(dims)
-    rows = as_rows(vectors, "vectors")
+    rows = as_matrix(vectors, "vectors")
     if rows.shape[1] < widths[-1] and len(rows):
         raise ValueError(f"vectors have {rows.shape[1]} values; dims asks for a prefix of {widths[-1]}")
     eps = as_number(eps, "eps", low=0.0, high=1.0)
-    tiers = _native.prefix_tiers(rows, widths, eps, thread_count(threads))
+    if out is not None and (
+        len(out) != len(widths) or any(t.shape != (len(rows), w) for t, w in zip(out, widths, strict=True))
+    ):
+        wanted = ", ".join(f"{len(rows)} x {width}" for width in widths)
+        raise ValueError(f"out must be matrices of {wanted}")
+    tiers = _native.prefix_tiers(rows, widths, eps, thread_count(threads), out=out)
+    if tiers is None:
+        refuse_infinite(rows, "vectors")
+        raise AssertionError("prefix_tiers and finite_rows disagree")
     return tuple(tier[0] for tier in tiers) if np.ndim(vectors) == 1 else tiers

@@ -1,5 +1,5 @@
-// codes.hpp -- a tier of an index: the regularised prefixes u of its rows as bytes, with what is needed to bound an inner
-// product from above without reading the row.
+// codes.hpp -- a tier of an index: the regularised prefixes u of its rows as bytes, with what is needed to bound an
+// inner product from above without reading the row.
 //
 //   u = scale * code + e,  |code| <= 127,  error = |e|,  residual_m = |u[64 m:]|
 //
@@ -7,8 +7,8 @@
 //
 //   <u, v>  <=  scale * step * <code, c>[:64 m] + error * (|v| + g) + g + residual_m * |v[64 m:]|
 //
-// since |scale * code| <= |u| + error and |u| <= 1. `rounding_slack` covers the float arithmetic of both sides. Errors and
-// residuals are rounded up.
+// since |scale * code| <= |u| + error and |u| <= 1. `rounding_slack` covers the float arithmetic of both sides. Errors
+// and residuals are rounded up.
 //
 // Codes come in segments of 64 coordinates. The first `lead` segments of sixteen rows stand together (kernels.hpp) and
 // are compared for every row; the others are rows of their own, for those that are left.
@@ -40,9 +40,10 @@ struct TierColumns {
     float* scale;          //
     float* error;          //
     float* lead_residual;  // after the leading segments
-    float* residual;       // row i, after each further segment but the last (which leaves nothing): segments - lead - 1 of them
-    std::uint8_t* lead;    // groups of sixteen rows, lead * 1024 bytes each
-    std::uint8_t* tail;    // tail_bytes() for each row
+    float*
+        residual;  // row i, after each further segment but the last (which leaves nothing): segments - lead - 1 of them
+    std::uint8_t* lead;  // groups of sixteen rows, lead * 1024 bytes each
+    std::uint8_t* tail;  // tail_bytes() for each row
 };
 
 // Rows [begin, end) of the tier from the full-width rows. False if stopped.

@@ -3,8 +3,8 @@
 //   score(i) = <row_i[:width], query> * inverse_i        (dot.hpp's order of summation, then one multiplication)
 //
 // provably the same rows as a scan that computes every score, ties by id. Codes of all rows are compared first; a row
-// is dropped once its bound (codes.hpp) falls below the k-th best score found so far, else one more segment is compared; the
-// rows that are left are scored.
+// is dropped once its bound (codes.hpp) falls below the k-th best score found so far, else one more segment is
+// compared; the rows that are left are scored.
 #pragma once
 
 #include <cstddef>

@@ -21,8 +21,9 @@ struct MmrConfig {
     double lambda = 0.7, group_weight = 0.0;
 };
 
-// groups: empty, or one number below n_groups for each row. Writes min(picks.size(), rows.n) row numbers. False if stopped.
-bool mmr(const Rows& rows, std::span<const double> relevance, std::span<const std::uint32_t> groups, std::size_t n_groups,
-         const MmrConfig& config, Isa isa, Stop::Poll poll, std::span<std::int64_t> picks);
+// groups: empty, or one number below n_groups for each row. Writes min(picks.size(), rows.n) row numbers. False if
+// stopped.
+bool mmr(const Rows& rows, std::span<const double> relevance, std::span<const std::uint32_t> groups,
+         std::size_t n_groups, const MmrConfig& config, Isa isa, Stop::Poll poll, std::span<std::int64_t> picks);
 
 }  // namespace hsca
