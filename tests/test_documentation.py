@@ -9,18 +9,24 @@ from pathlib import Path
 
 import pytest
 
+import hsca_fast
+
 ROOT = Path(__file__).parents[1]
+PACKAGE = Path(hsca_fast.__file__).parent
 MODULES = [
-    "config",
-    "types",
-    *(f"text.{name}" for name in ("explanation", "lexicon", "models", "relational", "scoring", "segmentation")),
-    *(f"vectors.{name}" for name in ("embedder", "guard", "static", "wordpiece")),
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
 ]
+
+
+def test_examples_are_found():
+    assert {"hsca_fast.config", "hsca_fast.types", "hsca_fast.text.scoring"} <= set(MODULES)
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_docstring_examples(module):
-    result = doctest.testmod(importlib.import_module(f"hsca_fast.{module}"))
+    result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0
     assert result.failed == 0
 

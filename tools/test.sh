@@ -13,7 +13,7 @@ echo "== lint"
 ruff check .
 ruff format --check .
 mypy
-python -m mypy.stubtest hsca_fast._native.strings hsca_fast._native.text hsca_fast._native.arrow hsca_fast._native.embedding
+python -m mypy.stubtest $(basename -s .pyx src/hsca_fast/_native/*.pyx | sed 's/^/hsca_fast._native./')
 find csrc -name '*.hpp' -o -name '*.cpp' | xargs clang-format --dry-run --Werror
 
 echo "== C++ core"

@@ -1,7 +1,7 @@
 """hsca_fast turns text into context, in native code, in batches, with no model required.
 
     text ──► text/       relational weight, coherence and domain, nuance (layers 1 to 3)     ──► ScoreBatch, WeightedChunk
-    text ──► vectors/    embedders, model guard                                              ──► float32 vectors
+    text ──► vectors/    embedders, model guard; prefix tiers, cascade, MMR, de-duplication        ──► vectors, nearest rows
     files ─► corpus/     the same scorer over files and Arrow                                ──► `hsca score`
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
@@ -28,10 +28,17 @@ if TYPE_CHECKING:
     from hsca_fast.text.scoring import ScoreBatch, score_text, score_texts
     from hsca_fast.text.segmentation import Segmentation, segment
     from hsca_fast.types import DomainTag, NuanceFlag, WeightedChunk
+    from hsca_fast.vectors.calibration import Calibration
+    from hsca_fast.vectors.cascade import BackfillReport, CascadeIndex, SearchResult, calibrate_thresholds
+    from hsca_fast.vectors.dedup import Dedup, deduplicate
     from hsca_fast.vectors.embedder import CallableEmbedder, Embedder, HashEmbedder
     from hsca_fast.vectors.guard import ModelMismatchError, ModelStamp, check_model
+    from hsca_fast.vectors.mmr import mmr
     from hsca_fast.vectors.onnx import OnnxEmbedder, minilm_embedder
+    from hsca_fast.vectors.prefix import prefix_tiers
+    from hsca_fast.vectors.rotation import Rotation, fit_rotation
     from hsca_fast.vectors.static import StaticEmbedder, default_embedder
+    from hsca_fast.vectors.storage import DamagedIndexError
 
 # By module; the imports above say the same to type checkers.
 _NAMES = {
@@ -43,21 +50,33 @@ _NAMES = {
     "text.scoring": "ScoreBatch score_text score_texts",
     "text.segmentation": "Segmentation segment",
     "types": "DomainTag NuanceFlag WeightedChunk",
+    "vectors.calibration": "Calibration",
+    "vectors.cascade": "BackfillReport CascadeIndex SearchResult calibrate_thresholds",
+    "vectors.dedup": "Dedup deduplicate",
     "vectors.embedder": "CallableEmbedder Embedder HashEmbedder",
     "vectors.guard": "ModelMismatchError ModelStamp check_model",
+    "vectors.mmr": "mmr",
     "vectors.onnx": "OnnxEmbedder minilm_embedder",
+    "vectors.prefix": "prefix_tiers",
+    "vectors.rotation": "Rotation fit_rotation",
     "vectors.static": "StaticEmbedder default_embedder",
+    "vectors.storage": "DamagedIndexError",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
+    "BackfillReport",
     "BlockFactors",
+    "Calibration",
     "CallableEmbedder",
+    "CascadeIndex",
     "Category",
     "CategoryTotal",
     "Coherence",
     "Cue",
     "CueSpan",
+    "DamagedIndexError",
+    "Dedup",
     "DomainModel",
     "DomainTag",
     "Embedder",
@@ -71,18 +90,25 @@ __all__ = [
     "NuanceModel",
     "OnnxEmbedder",
     "RelationalWeights",
+    "Rotation",
     "ScoreBatch",
     "ScoringConfig",
+    "SearchResult",
     "Segmentation",
     "SentimentSpan",
     "StaticEmbedder",
     "TextExplanation",
     "WeightedChunk",
     "bundled_nuance_models",
+    "calibrate_thresholds",
     "check_model",
+    "deduplicate",
     "default_embedder",
     "explain_text",
+    "fit_rotation",
     "minilm_embedder",
+    "mmr",
+    "prefix_tiers",
     "relational_weights",
     "score_text",
     "score_texts",

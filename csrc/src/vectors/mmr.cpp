@@ -1,0 +1,165 @@
+#include "hsca/vectors/mmr.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "hsca/vectors/prefix_norm.hpp"
+
+namespace hsca {
+
+namespace {
+
+struct Candidate {
+    double value;  // without the group's term
+    std::uint32_t row;
+    std::uint32_t seen;  // picks that `value` knows of
+
+    bool operator<(const Candidate& other) const noexcept {
+        return value < other.value || (value == other.value && row > other.row);
+    }
+};
+
+class Picker {
+  public:
+    Picker(const Rows& rows, std::span<const double> relevance, std::span<const std::uint32_t> groups,
+           std::size_t n_groups, const MmrConfig& config, Isa isa, std::size_t n_picks)
+        : rows_(rows),
+          relevance_(relevance),
+          config_(config),
+          kernels_(vector_kernels(isa)),
+          inverse_(rows.n),
+          similarity_(rows.n),
+          heaps_(n_groups),
+          picked_in_(n_groups),
+          picked_rows_(n_picks * rows.dims),
+          products_(std::max(n_picks, kBlock)) {
+        prefix_inverse(rows, rows.dims, 0.0, isa, inverse_);
+        for (std::size_t i = 0; i < rows.n; ++i) {
+            heaps_[groups.empty() ? 0 : groups[i]].push_back(
+                {config.lambda * relevance[i], static_cast<std::uint32_t>(i), 0});
+        }
+        for (auto& heap : heaps_) std::make_heap(heap.begin(), heap.end());
+    }
+
+    bool run(Stop& stop, std::span<std::int64_t> picks) {
+        for (std::size_t p = 0; p < picks.size(); ++p) {
+            if (stop.requested()) return false;
+            const std::size_t group = best_group(p);
+            auto& heap = heaps_[group];
+            const std::uint32_t row = heap.front().row;
+            std::pop_heap(heap.begin(), heap.end());
+            heap.pop_back();
+            picks[p] = row;
+            ++picked_in_[group];
+            std::copy_n(rows_.row(row), rows_.dims, picked_rows_.begin() + static_cast<std::ptrdiff_t>(p * rows_.dims));
+            picked_inverse_.push_back(inverse_[row]);
+            if (p == 0) compare_all();
+        }
+        return true;
+    }
+
+  private:
+    static constexpr std::size_t kBlock = 256;
+
+    double value(std::size_t row) const noexcept {
+        return config_.lambda * relevance_[row] - (1.0 - config_.lambda) * similarity_[row];
+    }
+
+    double cosine(float product, std::size_t row, std::size_t pick) const noexcept {
+        return static_cast<double>(product) * (static_cast<double>(inverse_[row]) * picked_inverse_[pick]);
+    }
+
+    // The first pick may raise a value (a negative similarity): everyone is brought up to date.
+    void compare_all() {
+        for (std::size_t first = 0; first < rows_.n; first += kBlock) {
+            const std::size_t n = std::min(kBlock, rows_.n - first);
+            kernels_.dot_rows(picked_rows_.data(), rows_.row(first), rows_.stride, n, rows_.dims, products_.data());
+            for (std::size_t i = 0; i < n; ++i) similarity_[first + i] = cosine(products_[i], first + i, 0);
+        }
+        for (auto& heap : heaps_) {
+            for (Candidate& candidate : heap) candidate = {value(candidate.row), candidate.row, 1};
+            std::make_heap(heap.begin(), heap.end());
+        }
+    }
+
+    void refresh(Candidate& candidate, std::size_t n_picked) {
+        const std::size_t row = candidate.row, seen = candidate.seen;
+        kernels_.dot_rows(rows_.row(row), picked_rows_.data() + seen * rows_.dims, rows_.dims, n_picked - seen,
+                          rows_.dims, products_.data());
+        for (std::size_t p = seen; p < n_picked; ++p) {
+            similarity_[row] = std::max(similarity_[row], cosine(products_[p - seen], row, p));
+        }
+        candidate.value = value(row);
+        candidate.seen = static_cast<std::uint32_t>(n_picked);
+    }
+
+    double penalty(std::size_t group, std::size_t n_picked) const noexcept {
+        if (n_picked == 0) return 0.0;
+        return config_.group_weight * (static_cast<double>(picked_in_[group]) / static_cast<double>(n_picked));
+    }
+
+    // The group whose first candidate, brought up to date, is the best of all.
+    std::size_t best_group(std::size_t n_picked) {
+        std::size_t best = heaps_.size();
+        double best_value = 0.0;
+        const auto is_better = [&](double found, std::uint32_t row) {
+            return best == heaps_.size() || found > best_value ||
+                   (found == best_value && row < heaps_[best].front().row);
+        };
+        for (std::size_t g = 0; g < heaps_.size(); ++g) {
+            auto& heap = heaps_[g];
+            const double minus = penalty(g, n_picked);
+            while (!heap.empty() && is_better(heap.front().value - minus, heap.front().row)) {
+                if (heap.front().seen == n_picked) {
+                    best_value = heap.front().value - minus;
+                    best = g;
+                    break;
+                }
+                refresh_top(heap, n_picked);
+            }
+        }
+        return best;
+    }
+
+    void refresh_top(std::vector<Candidate>& heap, std::size_t n_picked) {
+        Candidate top = heap.front();
+        refresh(top, n_picked);
+        // Down from the root: cheaper than a pop and a push.
+        std::size_t hole = 0;
+        for (std::size_t child = 1; child < heap.size(); child = 2 * hole + 1) {
+            if (child + 1 < heap.size() && heap[child] < heap[child + 1]) ++child;
+            if (!(top < heap[child])) break;
+            heap[hole] = heap[child];
+            hole = child;
+        }
+        heap[hole] = top;
+    }
+
+    const Rows& rows_;
+    std::span<const double> relevance_;
+    const MmrConfig& config_;
+    const VectorKernels& kernels_;
+    std::vector<float> inverse_;
+    std::vector<double> similarity_;
+    std::vector<std::vector<Candidate>> heaps_;
+    std::vector<std::size_t> picked_in_;
+    std::vector<float> picked_rows_, picked_inverse_, products_;
+};
+
+}  // namespace
+
+bool mmr(const Rows& rows, std::span<const double> relevance, std::span<const std::uint32_t> groups,
+         std::size_t n_groups, const MmrConfig& config, Isa isa, Stop::Poll poll, std::span<std::int64_t> picks) {
+    if (relevance.size() != rows.n || (!groups.empty() && groups.size() != rows.n) || picks.size() > rows.n) {
+        throw std::invalid_argument("mmr: sizes do not match");
+    }
+    for (const std::uint32_t group : groups) {
+        if (group >= n_groups) throw std::out_of_range("mmr: no such group");
+    }
+    if (picks.empty()) return true;
+    Stop stop(poll);
+    return Picker(rows, relevance, groups, groups.empty() ? 1 : n_groups, config, isa, picks.size()).run(stop, picks);
+}
+
+}  // namespace hsca

@@ -1,0 +1,96 @@
+"""Vectors as the kernels take them, and what is wrong with those they cannot take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from hsca_fast._native import vectors as _native
+
+Float32 = npt.NDArray[np.float32]
+Int64 = npt.NDArray[np.int64]
+
+
+def as_rows(values: npt.ArrayLike, name: str, *, width: int | None = None, ndim: tuple[int, ...] = (1, 2)) -> Float32:
+    """`values` as a float32 matrix in C order, one vector as one row. Every value is finite."""
+    rows = as_matrix(values, name, width=width, ndim=ndim)
+    refuse_infinite(rows, name)
+    return rows
+
+
+def as_matrix(values: npt.ArrayLike, name: str, *, width: int | None = None, ndim: tuple[int, ...] = (1, 2)) -> Float32:
+    """As `as_rows`, but values may be infinite or not a number."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu" and array.size:
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    if array.ndim not in ndim:
+        wanted = " or ".join(map(str, ndim))
+        raise ValueError(f"{name} must have {wanted} dimensions, not {array.ndim}")
+    if array.ndim == 1:
+        array = array[None, :]
+    if width is not None and array.shape[1] != width and array.size:
+        raise ValueError(f"{name} has vectors of {array.shape[1]} values; {width} are wanted")
+    if not array.size and width is not None:
+        return np.empty((array.shape[0] if array.shape[1] == width else 0, width), np.float32)
+    with np.errstate(over="ignore"):  # beyond float32 is infinite
+        return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def refuse_infinite(rows: Float32, name: str) -> None:
+    """Names the rows with values that are infinite or not a number."""
+    bad = np.flatnonzero(~_native.finite_rows(rows)).tolist()
+    if bad:
+        shown = ", ".join(map(str, bad[:10])) + (", ..." if len(bad) > 10 else "")
+        count = f"{len(bad)} rows" if len(bad) > 1 else "1 row"
+        raise ValueError(f"{name} has values that are not finite float32 numbers in {count}: {shown}")
+
+
+def as_ids(values: npt.ArrayLike, name: str) -> Int64:
+    """`values` as int64 ids, none negative."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not {array.ndim}")
+    if not array.size:
+        return np.empty(0, np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must hold integers, not {array.dtype}")
+    if array.dtype.kind == "u" and int(array.max()) > np.iinfo(np.int64).max:
+        raise ValueError(f"{name}: {int(array.max())} is too large for an id")
+    ids = np.ascontiguousarray(array, dtype=np.int64)
+    if int(ids.min()) < 0:
+        row = int(np.argmin(ids))
+        raise ValueError(f"{name}[{row}] is {int(ids[row])}; ids are not negative")
+    return ids
+
+
+def as_dims(dims: object, name: str = "dims") -> tuple[int, ...]:
+    """Strictly increasing widths of at least 1."""
+    if not isinstance(dims, Iterable):
+        raise TypeError(f"{name} must be a sequence of int, not {type(dims).__name__}")
+    widths = tuple(dims)
+    for width in widths:
+        as_count(width, f"{name}: a width", least=1)
+    if not widths or any(a >= b for a, b in pairwise(widths)):
+        raise ValueError(f"{name} must be one or more widths, each greater than the one before, not {widths}")
+    return tuple(int(width) for width in widths)
+
+
+def as_count(value: object, name: str, *, least: int = 0) -> int:
+    """An int of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+    return int(value)
+
+
+def as_number(value: object, name: str, *, low: float, high: float) -> float:
+    """A real number in [low, high]."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    if not low <= value <= high:
+        raise ValueError(f"{name} must be between {low} and {high}, not {value}")
+    return float(value)

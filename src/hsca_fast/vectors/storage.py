@@ -1,0 +1,193 @@
+"""Files that are whole or absent: written beside, synced, renamed, and checked before anything in them is parsed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+_OWN_FILE = re.compile(r"[a-z]+-[0-9a-f]{32}\.(npy|faiss)|\.[0-9a-f]{16}\.tmp")
+_CHUNK = 1 << 20
+_MAGIC = b"hsca array 1\n"
+
+
+class DamagedIndexError(ValueError):
+    """A file that is not what was written: truncated, altered, or another's."""
+
+
+class _HashingFile(io.RawIOBase):
+    """Passes writes on and hashes them."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.sha256 = hashlib.sha256()
+        self.n_bytes = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        self.sha256.update(view)
+        self.n_bytes += len(view)
+        self._stream.write(view)
+        return len(view)
+
+
+def _sync_folder(folder: str) -> None:
+    with suppress(OSError):  # not every file system can
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _write_whole(path: str, write: Callable[[BinaryIO], object]) -> None:
+    """What `write` writes appears under `path` complete or not at all."""
+    folder = os.path.dirname(path) or "."
+    temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def write_array(path: str, array: npt.NDArray[Any]) -> None:
+    """One array with its checksum in front."""
+    body = io.BytesIO()
+    np.lib.format.write_array(body, array, allow_pickle=False)
+    digest = hashlib.sha256(body.getbuffer()).hexdigest().encode()
+    _write_whole(path, lambda stream: stream.write(b"".join((_MAGIC, digest, b"\n", body.getbuffer()))))
+
+
+def read_array(path: str) -> npt.NDArray[Any]:
+    """What `write_array` wrote."""
+    with open(path, "rb") as stream:
+        head = stream.read(len(_MAGIC) + 65)
+        body = stream.read()
+    if not head.startswith(_MAGIC) or hashlib.sha256(body).hexdigest().encode() + b"\n" != head[len(_MAGIC) :]:
+        raise DamagedIndexError(f"{path}: the checksum does not match; the file is damaged or not of this kind")
+    array: npt.NDArray[Any] = np.lib.format.read_array(io.BytesIO(body), allow_pickle=False)
+    return array
+
+
+def _put(folder: str, kind: str, ending: str, write: Callable[[BinaryIO], object]) -> dict[str, Any]:
+    """A file named by its content; returns its entry in the manifest."""
+    temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as stream:
+            hashing = _HashingFile(stream)
+            write(hashing)  # type: ignore[arg-type]
+            stream.flush()
+            os.fsync(stream.fileno())
+        digest = hashing.sha256.hexdigest()
+        name = f"{kind}-{digest[:32]}.{ending}"
+        os.replace(temporary, os.path.join(folder, name))
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    return {"name": name, "bytes": hashing.n_bytes, "sha256": digest}
+
+
+def _write_blob(stream: BinaryIO, blob: bytes) -> None:
+    stream.write(blob)
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    text = json.dumps({k: v for k, v in manifest.items() if k != "sha256"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_folder(
+    folder: str, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], blobs: Mapping[str, bytes]
+) -> None:
+    """Arrays and blobs under content names, then the manifest that makes them the index, in that order.
+
+    A writer that dies leaves the index as it was before. One writer at a time.
+    """
+    os.makedirs(folder, exist_ok=True)
+    files = {}
+    for kind, array in arrays.items():
+        write = partial(np.lib.format.write_array, array=array, allow_pickle=False)
+        files[kind] = _put(folder, kind, "npy", write)
+    for kind, blob in blobs.items():
+        files[kind] = _put(folder, kind, "faiss", partial(_write_blob, blob=blob))
+    _sync_folder(folder)
+    manifest: dict[str, Any] = {"format": FORMAT, **meta, "files": files}
+    manifest["sha256"] = _digest(manifest)
+    text = json.dumps(manifest, indent=1, sort_keys=True).encode()
+    _write_whole(os.path.join(folder, MANIFEST), lambda stream: stream.write(text))
+    current = {entry["name"] for entry in files.values()}
+    for name in os.listdir(folder):
+        if _OWN_FILE.fullmatch(name) and name not in current:
+            with suppress(OSError):
+                os.unlink(os.path.join(folder, name))
+
+
+def read_manifest(folder: str) -> dict[str, Any]:
+    """The manifest of `folder`, checked."""
+    path = os.path.join(folder, MANIFEST)
+    with open(path, "rb") as stream:
+        text = stream.read()
+    try:
+        manifest = json.loads(text)
+        intact = isinstance(manifest, dict) and manifest.get("sha256") == _digest(manifest)
+    except (ValueError, RecursionError):
+        intact = False
+    if not intact:
+        raise DamagedIndexError(f"{path}: the checksum does not match; the file is damaged")
+    if manifest.get("format") != FORMAT:
+        raise DamagedIndexError(f"{path}: format {manifest.get('format')!r} is not known; this release reads {FORMAT}")
+    return dict(manifest)
+
+
+def checked_path(folder: str, manifest: Mapping[str, Any], kind: str) -> str:
+    """The path of a file of the index whose bytes are those that were written."""
+    entry = manifest["files"][kind]
+    path = os.path.join(folder, entry["name"])
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as stream:
+            n_bytes = os.fstat(stream.fileno()).st_size
+            if n_bytes != entry["bytes"]:
+                raise DamagedIndexError(f"{path} has {n_bytes} bytes; {entry['bytes']} were written")
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    except FileNotFoundError:
+        raise DamagedIndexError(f"{path} is missing") from None
+    if digest.hexdigest() != entry["sha256"]:
+        raise DamagedIndexError(f"{path}: the checksum does not match; the file is damaged or another's")
+    return path
+
+
+def load_array(
+    folder: str, manifest: Mapping[str, Any], kind: str, dtype: type[np.generic], shape: tuple[int, ...], *, mmap: bool
+) -> npt.NDArray[Any]:
+    """An array of the index, mapped read-only if `mmap`."""
+    path = checked_path(folder, manifest, kind)
+    # A map of an empty file is an error of the system.
+    array: npt.NDArray[Any] = np.load(path, mmap_mode="r" if mmap and 0 not in shape else None, allow_pickle=False)
+    if array.dtype != dtype or array.shape != shape:
+        raise DamagedIndexError(f"{path} holds {array.dtype} {array.shape}; the manifest says {dtype.__name__} {shape}")
+    return array
