@@ -173,16 +173,24 @@ def faiss_tiers(rows, out):
 
 @numba.njit(fastmath=True)
 def numba_kernel(rows, a, b, c, eps2):
+    # Written out: a loop over the three matrices is slower.
     for i in range(rows.shape[0]):
         total = 0.0
-        start = 0
-        for out in (a, b, c):
-            for j in range(start, out.shape[1]):
-                total += np.float64(rows[i, j]) ** 2
-            start = out.shape[1]
-            factor = np.float32(1.0 / math.sqrt(total + eps2))
-            for j in range(out.shape[1]):
-                out[i, j] = rows[i, j] * factor
+        for j in range(64):
+            total += np.float64(rows[i, j]) ** 2
+        factor = np.float32(1.0 / math.sqrt(total + eps2))
+        for j in range(64):
+            a[i, j] = rows[i, j] * factor
+        for j in range(64, 256):
+            total += np.float64(rows[i, j]) ** 2
+        factor = np.float32(1.0 / math.sqrt(total + eps2))
+        for j in range(256):
+            b[i, j] = rows[i, j] * factor
+        for j in range(256, 768):
+            total += np.float64(rows[i, j]) ** 2
+        factor = np.float32(1.0 / math.sqrt(total + eps2))
+        for j in range(768):
+            c[i, j] = rows[i, j] * factor
 
 
 TIERS = {
@@ -273,7 +281,6 @@ def hnsw_clusters(rows):
 
 def semhash_clusters(rows):
     from semhash import SemHash
-    from semhash.index import Index  # noqa: F401  (a missing index module is a missing peer)
 
     class Encoder:
         def encode(self, texts, **_):

@@ -315,17 +315,22 @@ struct SquareSum {
         for (; from < to; ++from) add_one(row[from], from % 32);
     }
     double total() const {
-        double sum[32];
-        __builtin_memcpy(sum, part, sizeof sum);
-        for (std::size_t half = 16; half > 0; half /= 2) {
-            for (std::size_t l = 0; l < half; ++l) sum[l] += sum[l + half];
+        DoubleWide sum[kDoubleParts];
+        for (std::size_t p = 0; p < kDoubleParts; ++p) sum[p] = part[p];
+        for (std::size_t half = kDoubleParts / 2; half > 0; half /= 2) {
+            for (std::size_t p = 0; p < half; ++p) sum[p] += sum[p + half];
         }
-        return sum[0];
+        double lanes[kDoubleWide];
+        __builtin_memcpy(lanes, sum, sizeof lanes);
+        for (std::size_t half = kDoubleWide / 2; half > 0; half /= 2) {
+            for (std::size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+        }
+        return lanes[0];
     }
 };
 
 // out[i] = row[i] * scale; `stream` goes past the caches where the machine can.
-inline void scale_row(const float* row, float scale, std::size_t n, bool stream, float* out) {
+inline void scale_row(const float* __restrict row, float scale, std::size_t n, bool stream, float* __restrict out) {
     std::size_t i = 0;
 #if defined(__SSE2__)
     if (stream) {
