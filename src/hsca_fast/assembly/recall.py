@@ -1,0 +1,317 @@
+"""Two-pass ranking of what may be recalled (sections 7.3 to 7.7 of the document)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hsca_fast.ranking import (
+    authority_weights,
+    expand_hops,
+    extract_keywords,
+    keyword_coverage,
+    merge_ranked,
+    second_pass_scores,
+)
+
+Rows = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float64]
+Key = tuple[str, str]  # (collection, id): the same id in two collections is two documents
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A document that may be recalled.
+
+    Parameters
+    ----------
+    id, collection
+        What it is called; the pair is its identity.
+    text
+        What would be injected.
+    score
+        Cosine similarity with the query, in [-1, 1]; with `RecallConfig(rank="given")` the final score, in [0, 1].
+    role
+        Who said it, if anybody.
+    timestamp
+        Seconds since the epoch; None counts as now, the future too.
+    access_count
+        How often it was recalled before.
+    authority
+        a(d) in [0, 1]; 1 for variants of authored documents.
+    hop_targets
+        Related documents: ids in the same collection, or (collection, id) pairs.
+    """
+
+    id: str
+    text: str
+    score: float = 0.0
+    collection: str = ""
+    role: str = ""
+    timestamp: float | None = None
+    access_count: int = 0
+    authority: float = 0.0
+    hop_targets: Sequence[str | Key] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecallConfig:
+    """How candidates are ranked and packed.
+
+    Parameters
+    ----------
+    k1, k2
+        How many candidates pass the first and the second pass; None for all, so that the budget alone decides.
+    theta1
+        Least similarity, in [-1, 1].
+    kappa
+        Weight of keyword coverage, at least 0.
+    eta_hop, theta_hop
+        What a hop keeps of its parent's score, in (0, 1), and the least score of a hop, in [0, 1].
+    authority_weights
+        Weights of recency, access and authored authority.
+    authority_decay
+        Decay of recency per second.
+    rank
+        "two_pass", or "given" when the scores are final already.
+    policy
+        "prefix" stops at the first document that does not fit, "first_fit" passes over it.
+
+    Examples
+    --------
+    >>> RecallConfig(kappa=0.5).theta1
+    0.2
+    """
+
+    k1: int | None = None
+    k2: int | None = None
+    theta1: float = 0.2
+    kappa: float = 0.3
+    eta_hop: float = 0.5
+    theta_hop: float = 0.15
+    authority_weights: tuple[float, float, float] = (0.5, 0.2, 0.3)
+    authority_decay: float = 1e-5
+    rank: Literal["two_pass", "given"] = "two_pass"
+    policy: Literal["prefix", "first_fit"] = "prefix"
+
+    def __post_init__(self) -> None:
+        for name in ("k1", "k2"):
+            k = getattr(self, name)
+            if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
+                raise ValueError(f"{name} must be None or an int of at least 1, not {k!r}")
+        if self.k1 is not None and self.k2 is not None and self.k2 > self.k1:
+            raise ValueError(f"k2 must be at most k1 = {self.k1}, not {self.k2}")
+        if not -1.0 <= self.theta1 <= 1.0:
+            raise ValueError(f"theta1 must be between -1 and 1, not {self.theta1}")
+        for name in ("kappa", "authority_decay"):
+            if not 0.0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be at least 0 and finite, not {getattr(self, name)}")
+        if not 0.0 < self.eta_hop < 1.0:
+            raise ValueError(f"eta_hop must be between 0 and 1, both excluded, not {self.eta_hop}")
+        if not 0.0 <= self.theta_hop <= 1.0:
+            raise ValueError(f"theta_hop must be between 0 and 1, not {self.theta_hop}")
+        for name, allowed in (("rank", ("two_pass", "given")), ("policy", ("prefix", "first_fit"))):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A document in the merged order; `via` is the best parent of one that was reached by a hop."""
+
+    candidate: Candidate
+    score: float
+    via: Key | None = None
+
+
+_LARGEST = float(np.finfo(np.float64).max)
+_CANDIDATE_FIELDS = frozenset(field.name for field in fields(Candidate))
+
+
+def as_candidates(items: Iterable[Candidate | Mapping[str, Any]], name: str) -> list[Candidate]:
+    """`items` as a list of `Candidate`s; mappings have its fields as keys."""
+    if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
+        raise TypeError(f"{name} must be a sequence of Candidate, not {type(items).__name__}")
+    candidates = [
+        item if type(item) is Candidate else _as_candidate(item, f"{name}[{row}]") for row, item in enumerate(items)
+    ]
+    for field in ("id", "text", "collection", "role"):
+        if not all(isinstance(getattr(each, field), str) for each in candidates):
+            row = next(i for i, each in enumerate(candidates) if not isinstance(getattr(each, field), str))
+            kind = type(getattr(candidates[row], field)).__name__
+            raise TypeError(f"{name}[{row}].{field} must be str, not {kind}")
+    return candidates
+
+
+def _as_candidate(item: object, where: str) -> Candidate:
+    if not isinstance(item, Mapping):
+        raise TypeError(f"{where} must be a Candidate or a mapping, not {type(item).__name__}")
+    if unknown := item.keys() - _CANDIDATE_FIELDS:
+        raise ValueError(f"{where} has no field {min(map(str, unknown))!r}")
+    if missing := {"id", "text"} - item.keys():
+        raise ValueError(f"{where} has no {min(missing)}")
+    return Candidate(**item)
+
+
+class Recall:
+    """The merged ranking of candidates and hops, worked out as far as it is asked for.
+
+    Coverage reads every word of a text, so it is counted only for candidates that can still be among the first: a score lies
+    between authority * similarity / (1 + kappa) and authority * similarity.
+    """
+
+    def __init__(
+        self,
+        query: str,
+        candidates: Sequence[Candidate],
+        linked: Sequence[Candidate],
+        config: RecallConfig,
+        *,
+        now: float,
+        max_access: int | None,
+        excluded: Collection[Key],
+    ) -> None:
+        self.config = config
+        self._keywords = extract_keywords(query)
+        lowest = 0.0 if config.rank == "given" else -1.0
+        # Cosines of float32 vectors may pass 1 by a rounding.
+        similarity = _column(candidates, "score", lowest, 1.0, slack=1e-6)
+        timestamp = _column(candidates, "timestamp", -_LARGEST, _LARGEST, missing=now)
+        access = _column(candidates, "access_count", 0.0, _LARGEST)
+        authority = _column(candidates, "authority", 0.0, 1.0)
+
+        keys: list[Key] = [(each.collection, each.id) for each in candidates]
+        rows = _first_rows(keys, excluded)
+        self._candidates = [candidates[row] for row in rows.tolist()]
+        self._keys = [keys[row] for row in rows.tolist()]
+        self._linked = {key: each for each in linked if (key := (each.collection, each.id)) not in excluded}
+        self._similarity = similarity[rows]
+        self._passed = np.arange(len(rows))
+        if config.rank == "given":
+            self._ceiling = self._similarity
+            return
+        if config.k1 is not None:
+            self._passed = self._best(self._passed, self._similarity, config.k1)
+        self._passed = self._passed[self._similarity[self._passed] >= config.theta1]
+        # The largest access count is that of all that may be recalled, not only of what passed.
+        if max_access is None:
+            max_access = int(access[rows].max(initial=0.0))
+        passed = rows[self._passed]
+        self._weight = np.zeros(len(rows))
+        self._weight[self._passed] = authority_weights(
+            np.maximum(now - timestamp[passed], 0.0),
+            access[passed],
+            authority[passed],
+            weights=config.authority_weights,
+            decay=config.authority_decay,
+            max_access=max_access,
+        )
+        self._ceiling = self._weight * np.maximum(self._similarity, 0.0)
+
+    def __len__(self) -> int:
+        """At most this many documents can be ranked."""
+        return len(self._candidates) + len(self._linked)
+
+    def ranked(self, k: int) -> list[Ranked]:
+        """The first `k` of the merged order, by (score descending, key ascending)."""
+        k2 = self.config.k2
+        rows, scores = self._second_pass(k if k2 is None else k2)
+        hops, parents = self._hops(rows if k2 is not None else self._passed)
+        own = {self._keys[row]: self._candidates[row] for row in rows.tolist()}
+        merged = merge_ranked(list(zip(own, scores.tolist(), strict=True)), list(hops.items()))
+        return [Ranked(own.get(key) or self._target(key), score, parents.get(key)) for key, score in merged[:k]]
+
+    def _second_pass(self, k: int) -> tuple[Rows, Scores]:
+        """Rows of the best `k` of the first pass, best first, and their scores."""
+        rows = self._passed
+        if k < len(rows):
+            least = self._ceiling[rows] / (1.0 + self.config.kappa)
+            kth = np.partition(least, len(rows) - k)[len(rows) - k]
+            # A score may pass its bounds by a rounding.
+            rows = rows[self._ceiling[rows] >= kth * (1.0 - 1e-12)]
+        scores = self._scores(rows)
+        order = self._best(rows, scores, k)
+        return rows[order], scores[order]
+
+    def _scores(self, rows: Rows) -> Scores:
+        if self.config.rank == "given":
+            return self._similarity[rows]
+        texts = [self._candidates[row].text for row in rows.tolist()]
+        coverage = keyword_coverage(self._keywords, texts)
+        return second_pass_scores(self._similarity[rows], self._weight[rows], coverage, kappa=self.config.kappa)
+
+    def _hops(self, passed: Rows) -> tuple[dict[Key, float], dict[Key, Key]]:
+        """Scores of documents one hop away from those in `passed`, and the best parent of each."""
+        rows = np.array([row for row in passed.tolist() if self._candidates[row].hop_targets], np.int64)
+        if not len(rows):
+            return {}, {}
+        scores = self._scores(rows)
+        order = self._best(rows, scores, len(rows))
+        edges: dict[Key, list[Key]] = {}
+        parents: dict[Key, Key] = {}
+        for row in rows[order].tolist():
+            candidate = self._candidates[row]
+            edges[self._keys[row]] = [
+                (candidate.collection, target) if isinstance(target, str) else target
+                for target in candidate.hop_targets
+            ]
+            for target in edges[self._keys[row]]:
+                parents.setdefault(target, self._keys[row])
+        eligible = self._linked.keys() | set(self._keys)
+        eligible -= {self._keys[row] for row in passed.tolist()}
+        reached = expand_hops(
+            dict(zip(edges, scores[order].tolist(), strict=True)),
+            edges,
+            eta=self.config.eta_hop,
+            theta=self.config.theta_hop,
+            eligible=eligible,
+        )
+        return reached, {target: parents[target] for target in reached}
+
+    def _target(self, key: Key) -> Candidate:
+        return self._linked[key] if key in self._linked else self._candidates[self._keys.index(key)]
+
+    def _best(self, rows: Rows, scores: Scores, k: int) -> Rows:
+        """Positions in `rows` of the `k` highest of `scores`, by (score descending, key ascending)."""
+        positions = np.arange(len(rows))
+        if k < len(rows):
+            kth = np.partition(scores, len(rows) - k)[len(rows) - k]
+            positions = positions[scores >= kth]
+        order = positions[np.argsort(-scores[positions], kind="stable")]
+        ranked = scores[order]
+        if (ranked[1:] == ranked[:-1]).any():
+            keys = self._keys
+            order = np.array(sorted(order.tolist(), key=lambda i: (-scores[i], keys[rows[i]])), np.int64)
+        return order[:k]
+
+
+def _first_rows(keys: Sequence[Key], excluded: Collection[Key]) -> Rows:
+    """Row of the first candidate under each key that is not excluded, ascending."""
+    first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+    for key in excluded:
+        first.pop(key, None)
+    return np.sort(np.fromiter(first.values(), np.int64, len(first)))
+
+
+def _column(
+    candidates: Sequence[Candidate], field: str, low: float, high: float, *, slack: float = 0.0, missing: float = 0.0
+) -> Scores:
+    """One field as an array, clipped by at most `slack` into its range; the first row outside of it is named."""
+    values = [getattr(each, field) for each in candidates]
+    if field == "timestamp":
+        values = [missing if value is None else value for value in values]
+    try:
+        column = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        row = next(i for i, value in enumerate(values) if not isinstance(value, (int, float, np.number)))
+        raise TypeError(f"candidates[{row}].{field} must be a number, not {type(values[row]).__name__}") from None
+    good = (column >= low - slack) & (column <= high + slack)
+    if not good.all():
+        row = int(np.argmin(good))
+        bounds = f"between {low:g} and {high:g}" if high < _LARGEST else "finite" if low else "finite and at least 0"
+        raise ValueError(f"candidates[{row}].{field} must be {bounds}, not {values[row]}")
+    return column.clip(low, high)
