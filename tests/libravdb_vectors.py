@@ -13,6 +13,8 @@ def vectors(name: str) -> tuple[dict[str, Any], ...]:
     return tuple(json.loads((Path(__file__).parent / "golden" / "libravdb" / f"{name}.json").read_text())["cases"])
 
 
-def each(name: str):
+def recorded(name: str):
     """Parametrise a test with `case`, one of the recorded pairs."""
-    return pytest.mark.parametrize("case", vectors(name), ids=[case["name"] or str(i) for i, case in enumerate(vectors(name))])
+    return pytest.mark.parametrize(
+        "case", vectors(name), ids=[case["name"] or str(i) for i, case in enumerate(vectors(name))]
+    )

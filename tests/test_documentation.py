@@ -12,7 +12,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("module", ["config", "text.scoring", "text.segmentation", "text.relational"])
+@pytest.mark.parametrize(
+    "module",
+    "config text.scoring text.segmentation text.relational memory.turns memory.preservation memory.summarizer memory.compaction "
+    "assembly.deontic assembly.document assembly.tail assembly.recall assembly.context".split(),
+)
 def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(f"hsca_fast.{module}"))
     assert result.attempted > 0

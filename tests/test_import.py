@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-HEAVY = ("scipy", "faiss", "onnxruntime", "pyarrow", "sklearn", "pandas", "polars")
+HEAVY = ("scipy", "faiss", "onnxruntime", "pyarrow", "sklearn", "pandas", "polars", "markdown_it", "tokenizers")
 
 
 def modules_after(statement: str) -> set[str]:

@@ -2,24 +2,66 @@
 
     text ──► text/     words, sentences, relational weight (layer 1)     ──► ScoreBatch
     files ─► corpus/   the same scorer over files and Arrow              ──► `hsca score`
+    turns ─► memory/   summaries of old turns, as views of them          ──► CompactionReport
+    query ─► assembly/ rules, recent tail and recall within a budget     ──► AssembledContext
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
 """
 
+from hsca_fast.assembly.context import AssembledContext, ContextItem, assemble, check_hard_reserve
+from hsca_fast.assembly.document import AuthoredDocument, AuthoredNode, partition_document
+from hsca_fast.assembly.recall import Candidate, RecallConfig
+from hsca_fast.assembly.tail import Tail, recent_tail
 from hsca_fast.config import ScoringConfig
+from hsca_fast.memory.compaction import (
+    CompactionReport,
+    CompactionStore,
+    compact_session,
+    expand_summary,
+    partition_chronological,
+)
+from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
+from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
+from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
+from hsca_fast.memory.turns import Turn
 from hsca_fast.text.relational import BlockFactors, RelationalWeights, relational_weights
 from hsca_fast.text.scoring import ScoreBatch, score_texts
 from hsca_fast.text.segmentation import Segmentation, segment
 
 __all__ = [
+    "AssembledContext",
+    "AuthoredDocument",
+    "AuthoredNode",
     "BlockFactors",
+    "Candidate",
+    "CompactionReport",
+    "CompactionStore",
+    "ContextItem",
+    "Draft",
+    "OnnxSummarizer",
+    "Preservation",
+    "RecallConfig",
     "RelationalWeights",
     "ScoreBatch",
     "ScoringConfig",
     "Segmentation",
+    "Summarizer",
+    "Tail",
+    "Turn",
+    "assemble",
+    "check_hard_reserve",
+    "compact_session",
+    "decay_rate",
+    "expand_summary",
+    "extractive_summary",
+    "partition_chronological",
+    "partition_document",
+    "preservation",
+    "recent_tail",
     "relational_weights",
     "score_texts",
     "segment",
+    "summary_confidence",
 ]
 
 

@@ -1,12 +1,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from libravdb_vectors import each
+from libravdb_vectors import recorded
 
 from hsca_fast.assembly.deontic import Deontic, deontic_cues
 
 
-@each("deontic")
+@recorded("deontic")
 def test_recorded_cues(case):
     text = case["input"]["text"]
     # Recorded offsets are bytes.
@@ -34,7 +34,9 @@ def test_imperatives(text, kind):
     assert text[cue.start : cue.end].lower() in ("never", "do not", "don\u2019t", "always", "use")
 
 
-@pytest.mark.parametrize("text", ["Nothing to see.", "Users like it.", "User guides help.", "He will never go.", "Keepsakes", ""])
+@pytest.mark.parametrize(
+    "text", ["Nothing to see.", "Users like it.", "User guides help.", "He will never go.", "Keepsakes", ""]
+)
 def test_not_imperative(text):
     assert deontic_cues(text, imperatives=True) == []
 

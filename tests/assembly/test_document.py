@@ -4,7 +4,7 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libravdb_vectors import each
+from libravdb_vectors import recorded
 
 from hsca_fast.assembly.document import INLINE_PIECE, MAX_NESTING, partition_document
 from hsca_fast.ranking import estimate_tokens
@@ -28,7 +28,7 @@ CORRECTED = {
 }
 
 
-@each("ast_extract")
+@recorded("ast_extract")
 def test_recorded_documents(case):
     document = partition_document(case["input"]["markdown"], name="doc")
     if case["name"] == "frontmatter no trailing newline":
@@ -59,7 +59,9 @@ def test_line_ends(newline):
 
 
 def test_tiers_partition_the_nodes():
-    document = partition_document("- a\n\n> b\n\nYou may go.\n\nc\n\n# d\n\n```\ne\n```\n\n<div>f</div>\n", authority=0.5)
+    document = partition_document(
+        "- a\n\n> b\n\nYou may go.\n\nc\n\n# d\n\n```\ne\n```\n\n<div>f</div>\n", authority=0.5
+    )
     assert [node.text for node in document.hard] == ["a"]
     assert [node.text for node in document.soft] == ["b", "You may go."]
     assert [(node.kind, node.text) for node in document.variant] == [
@@ -86,7 +88,11 @@ def test_inline_markup_leaves_the_words():
         ("---\nname: x\nbody\n", "not closed", [("variant", "name: x body")]),
         ("---\n", "not closed", []),
         ("---", None, []),
-        ("--- \nhop_targets: [a, b\n--- \nx", "list that is not closed", [("hard", "hop_targets: [a, b"), ("variant", "x")]),
+        (
+            "--- \nhop_targets: [a, b\n--- \nx",
+            "list that is not closed",
+            [("hard", "hop_targets: [a, b"), ("variant", "x")],
+        ),
         ("---\n: : :\n\t- [\n---\nx", None, [("hard", ": : :\n\t- ["), ("variant", "x")]),
         ("\ufeff---\na: b\n---\nx", None, [("hard", "a: b"), ("variant", "x")]),
         ("---\nhop_targets: solo\n...\nx", None, [("hard", "hop_targets: solo"), ("variant", "x")]),
@@ -104,7 +110,10 @@ def test_front_matter(markdown, warning, expected):
 
 
 LINES = st.lists(
-    st.tuples(st.sampled_from(["", "- ", "> ", "1. ", "  - ", "    - ", "> > ", "- > ", "# ", "    ", "\t- "]), st.integers(0, 3)),
+    st.tuples(
+        st.sampled_from(["", "- ", "> ", "1. ", "  - ", "    - ", "> > ", "- > ", "# ", "    ", "\t- "]),
+        st.integers(0, 3),
+    ),
     max_size=30,
 )
 

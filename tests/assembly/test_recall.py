@@ -3,7 +3,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from libravdb_vectors import each
+from libravdb_vectors import recorded
 
 from hsca_fast._reference import assembly as reference
 from hsca_fast.assembly.recall import Candidate, Recall, RecallConfig, as_candidates
@@ -13,7 +13,13 @@ NOW = 1_775_000_000.0
 
 def recall(query, candidates, *, linked=(), config=None, max_access=None, excluded=()):
     return Recall(
-        query, candidates, linked, config or RecallConfig(), now=NOW, max_access=max_access, excluded=frozenset(excluded)
+        query,
+        candidates,
+        linked,
+        config or RecallConfig(),
+        now=NOW,
+        max_access=max_access,
+        excluded=frozenset(excluded),
     )
 
 
@@ -55,7 +61,7 @@ def recorded_config(options, case_name):
     return RecallConfig(**chosen, authority_weights=tuple(weights))
 
 
-@each("rank_two_pass")
+@recorded("rank_two_pass")
 def test_recorded_rankings(case):
     options, name = case["input"]["opts"], case["name"]
     candidates = list(recorded_candidates(case))
@@ -161,14 +167,22 @@ def test_order_of_arrival_does_not_matter(query, candidates):
 
 
 def test_same_id_in_two_collections_is_two_documents():
-    twins = [Candidate("x", "one", 0.9, "user"), Candidate("x", "two", 0.8, "global"), Candidate("x", "again", 1.0, "user")]
+    twins = [
+        Candidate("x", "one", 0.9, "user"),
+        Candidate("x", "two", 0.8, "global"),
+        Candidate("x", "again", 1.0, "user"),
+    ]
     assert [each.candidate.text for each in recall("", twins).ranked(9)] == ["one", "two"]
     assert [each.candidate.text for each in recall("", twins, excluded=[("user", "x")]).ranked(9)] == ["two"]
 
 
 def test_hops_stay_in_their_collection_unless_told():
     parent = Candidate("p", "parent", 1.0, "a", authority=1.0, hop_targets=["x", ("b", "x")])
-    linked = [Candidate("x", "in a", collection="a"), Candidate("x", "in b", collection="b"), Candidate("x", "in c", collection="c")]
+    linked = [
+        Candidate("x", "in a", collection="a"),
+        Candidate("x", "in b", collection="b"),
+        Candidate("x", "in c", collection="c"),
+    ]
     ranked = recall("", [parent], linked=linked).ranked(9)
     assert [each.candidate.text for each in ranked] == ["parent", "in a", "in b"]
     assert [each.via for each in ranked] == [None, ("a", "p"), ("a", "p")]
@@ -177,7 +191,10 @@ def test_hops_stay_in_their_collection_unless_told():
 def test_cycles_end_and_dangling_targets_are_nothing():
     ring = [Candidate(f"d{i}", "", 1.0, hop_targets=[f"d{(i + 1) % 3}", "nowhere", f"d{i}"]) for i in range(3)]
     assert [each.candidate.id for each in recall("", ring).ranked(9)] == ["d0", "d1", "d2"]
-    below = [Candidate("top", "", 1.0, authority=1.0, hop_targets=["low"]), Candidate("low", "", 0.1, hop_targets=["lower"])]
+    below = [
+        Candidate("top", "", 1.0, authority=1.0, hop_targets=["low"]),
+        Candidate("low", "", 0.1, hop_targets=["lower"]),
+    ]
     ranked = recall("", [*below, Candidate("lower", "", 0.0)]).ranked(9)
     assert [(each.candidate.id, each.via) for each in ranked] == [("top", None), ("low", ("", "top"))]
 

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from libravdb_vectors import each
+from libravdb_vectors import recorded
 
 from hsca_fast._reference import assembly as reference
 from hsca_fast.assembly.tail import coupled, recent_tail, tail_start
@@ -21,7 +21,7 @@ def recorded_turns(case):
     ]
 
 
-@each("select_recent_tail")
+@recorded("select_recent_tail")
 def test_recorded_tails(case):
     options, output = case["input"]["opts"], case["output"]
     budget, min_turns = options.get("tailBudgetTokens", 128), options.get("minTurns", 4)
@@ -63,7 +63,8 @@ def test_order_is_by_time_then_id():
 
 
 SESSIONS = st.lists(
-    st.tuples(st.integers(0, 12), st.sampled_from(["user", "assistant", "tool"]), st.sampled_from(["", "", "p", "q"])), max_size=14
+    st.tuples(st.integers(0, 12), st.sampled_from(["user", "assistant", "tool"]), st.sampled_from(["", "", "p", "q"])),
+    max_size=14,
 )
 
 

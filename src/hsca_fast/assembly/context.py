@@ -219,11 +219,7 @@ def assemble(
     guidance = guidance[: len(fit_budget([item.n_tokens for item in guidance], soft_limit))]
     room = budget - hard_cost - _cost(guidance)
     bundles = coupled(session)
-    base, start, splits = tail_start([item.n_tokens for item in talk], bundles, min_turns, target, room)
-    if splits:
-        reasons.append(
-            f"the bundle that the last {n_base} turns begin in does not fit the {room} tokens left for the tail"
-        )
+    base, start, _ = tail_start([item.n_tokens for item in talk], bundles, min_turns, target, room)
     variant_limit = room - _cost(talk[start:])
     recall = Recall(
         query,
@@ -237,16 +233,22 @@ def assemble(
     recalled = _packed(recall, variant_limit, count_tokens)
 
     # The costs of the items fit. The text as a whole may still cost more, when one kanji makes each of its characters dear or a
-    # counter rounds down: then the least important goes until the text fits too.
+    # counter rounds down: then the least important goes until the text fits too, and the bundle of the base last of all.
     n_soft, n_recalled = len(guidance), len(recalled)
+    starts = [row for row in range(start, base + 1) if row == start or row == len(talk) or not bundles[row]]
     smaller = [(n_soft, n, start) for n in range(n_recalled, -1, -1)]
-    smaller += [(n_soft, 0, row) for row in range(start + 1, base + 1) if row == base or not bundles[row]]
-    smaller += [(n, 0, base) for n in range(n_soft - 1, -1, -1)]
+    smaller += [(n_soft, 0, row) for row in starts[1:]]
+    smaller += [(n, 0, starts[-1]) for n in range(n_soft - 1, -1, -1)]
+    smaller.append((0, 0, base))
 
     def parts(n_soft: int, n_recalled: int, start: int) -> list[ContextItem]:
         return [*rules, *guidance[:n_soft], *recalled[:n_recalled], *talk[start:]]
 
     n_soft, n_recalled, start = _first_within(smaller, budget, lambda cut: _total(parts(*cut), count_tokens))
+    if start < len(talk) and bundles[start]:
+        reasons.append(
+            f"the bundle that the last {n_base} turns begin in does not fit {budget} tokens with all the rest"
+        )
     ledger = Ledger(
         budget=budget,
         hard=hard_cost,
