@@ -226,12 +226,14 @@ def test_cold_start_and_empty():
         ("timestamp", "today", "must be a number, not str"),
         ("access_count", -1, "must be finite and at least 0, not -1"),
         ("authority", 2.0, "must be between 0 and 1, not 2.0"),
+        ("authority", None, "must be between 0 and 1, not None"),
         ("text", 3, "must be str, not int"),
         ("id", None, "must be str, not NoneType"),
+        ("hop_targets", "abc", "must be a sequence of ids, not str"),
     ],
 )
 def test_bad_rows_are_named(field, value, message):
-    rows = [Candidate("a", "fine", 0.5), Candidate(**{"id": "b", "text": "", field: value})]
+    rows = [Candidate("a", "fine", 0.5), {"id": "b", "text": "", field: value}]
     with pytest.raises((TypeError, ValueError), match=rf"candidates\[1\].{field} {message}"):
         recall("", as_candidates(rows, "candidates"))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from operator import attrgetter
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +57,13 @@ class Candidate:
     access_count: int = 0
     authority: float = 0.0
     hop_targets: Sequence[str | Key] = ()
+
+    def __post_init__(self) -> None:
+        for field in ("id", "text", "collection", "role"):
+            if not isinstance(getattr(self, field), str):
+                raise TypeError(f"{field} must be str, not {type(getattr(self, field)).__name__}")
+        if isinstance(self.hop_targets, str):
+            raise TypeError("hop_targets must be a sequence of ids, not str")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,25 +144,25 @@ def as_candidates(items: Iterable[Candidate | Mapping[str, Any]], name: str) -> 
     """`items` as a list of `Candidate`s; mappings have its fields as keys."""
     if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
         raise TypeError(f"{name} must be a sequence of Candidate, not {type(items).__name__}")
-    candidates = [
-        item if type(item) is Candidate else _as_candidate(item, f"{name}[{row}]") for row, item in enumerate(items)
-    ]
-    for field in ("id", "text", "collection", "role"):
-        if not all(isinstance(getattr(each, field), str) for each in candidates):
-            row = next(i for i, each in enumerate(candidates) if not isinstance(getattr(each, field), str))
-            kind = type(getattr(candidates[row], field)).__name__
-            raise TypeError(f"{name}[{row}].{field} must be str, not {kind}")
-    return candidates
+    candidates = list(items)
+    if {Candidate}.issuperset(map(type, candidates)):
+        return cast("list[Candidate]", candidates)
+    return [_as_candidate(item, f"{name}[{row}]") for row, item in enumerate(candidates)]
 
 
 def _as_candidate(item: object, where: str) -> Candidate:
+    if isinstance(item, Candidate):
+        return item
     if not isinstance(item, Mapping):
         raise TypeError(f"{where} must be a Candidate or a mapping, not {type(item).__name__}")
     if unknown := item.keys() - _CANDIDATE_FIELDS:
         raise ValueError(f"{where} has no field {min(map(str, unknown))!r}")
     if missing := {"id", "text"} - item.keys():
         raise ValueError(f"{where} has no {min(missing)}")
-    return Candidate(**item)
+    try:
+        return Candidate(**item)
+    except TypeError as error:
+        raise TypeError(f"{where}.{error}") from None
 
 
 class Recall:
@@ -184,46 +192,45 @@ class Recall:
         access = _column(candidates, "access_count", 0.0, _LARGEST)
         authority = _column(candidates, "authority", 0.0, 1.0)
 
-        keys: list[Key] = [(each.collection, each.id) for each in candidates]
-        rows = _first_rows(keys, excluded)
-        self._candidates = [candidates[row] for row in rows.tolist()]
-        self._keys = [keys[row] for row in rows.tolist()]
+        self._candidates = candidates
         self._linked = {key: each for each in linked if (key := (each.collection, each.id)) not in excluded}
-        self._similarity = similarity[rows]
-        self._passed = np.arange(len(rows))
+        self._keys: list[Key] = list(map(attrgetter("collection", "id"), candidates))
+        self._row = _first_rows(self._keys, excluded)
+        rest = np.fromiter(self._row.values(), np.int64, len(self._row))
+        self._similarity = similarity
+        self._passed = rest
         if config.rank == "given":
-            self._ceiling = self._similarity
+            self._ceiling = similarity
             return
         if config.k1 is not None:
-            self._passed = self._best(self._passed, self._similarity, config.k1)
-        self._passed = self._passed[self._similarity[self._passed] >= config.theta1]
+            self._passed = rest[self._best(rest, similarity[rest], config.k1)]
+        self._passed = self._passed[similarity[self._passed] >= config.theta1]
         # The largest access count is that of all that may be recalled, not only of what passed.
         if max_access is None:
-            max_access = int(access[rows].max(initial=0.0))
-        passed = rows[self._passed]
-        self._weight = np.zeros(len(rows))
+            max_access = int(access[rest].max(initial=0.0))
+        self._weight = np.zeros(len(candidates))
         self._weight[self._passed] = authority_weights(
-            np.maximum(now - timestamp[passed], 0.0),
-            access[passed],
-            authority[passed],
+            np.maximum(now - timestamp[self._passed], 0.0),
+            access[self._passed],
+            authority[self._passed],
             weights=config.authority_weights,
             decay=config.authority_decay,
             max_access=max_access,
         )
-        self._ceiling = self._weight * np.maximum(self._similarity, 0.0)
+        self._ceiling = self._weight * np.maximum(similarity, 0.0)
 
     def __len__(self) -> int:
         """At most this many documents can be ranked."""
-        return len(self._candidates) + len(self._linked)
+        return len(self._row) + len(self._linked)
 
     def ranked(self, k: int) -> list[Ranked]:
         """The first `k` of the merged order, by (score descending, key ascending)."""
         k2 = self.config.k2
         rows, scores = self._second_pass(k if k2 is None else k2)
-        hops, parents = self._hops(rows if k2 is not None else self._passed)
-        own = {self._keys[row]: self._candidates[row] for row in rows.tolist()}
-        merged = merge_ranked(list(zip(own, scores.tolist(), strict=True)), list(hops.items()))
-        return [Ranked(own.get(key) or self._target(key), score, parents.get(key)) for key, score in merged[:k]]
+        hops, parents = self._hops(self._passed if k2 is None else rows)
+        own = [(self._keys[row], score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
+        merged = merge_ranked(own, list(hops.items()))
+        return [Ranked(self._document(key), score, parents.get(key)) for key, score in merged[:k]]
 
     def _second_pass(self, k: int) -> tuple[Rows, Scores]:
         """Rows of the best `k` of the first pass, best first, and their scores."""
@@ -246,7 +253,10 @@ class Recall:
 
     def _hops(self, passed: Rows) -> tuple[dict[Key, float], dict[Key, Key]]:
         """Scores of documents one hop away from those in `passed`, and the best parent of each."""
-        rows = np.array([row for row in passed.tolist() if self._candidates[row].hop_targets], np.int64)
+        has_targets = np.fromiter(
+            map(bool, map(attrgetter("hop_targets"), self._candidates)), np.bool_, len(self._candidates)
+        )
+        rows = passed[has_targets[passed]]
         if not len(rows):
             return {}, {}
         scores = self._scores(rows)
@@ -261,19 +271,21 @@ class Recall:
             ]
             for target in edges[self._keys[row]]:
                 parents.setdefault(target, self._keys[row])
-        eligible = self._linked.keys() | set(self._keys)
-        eligible -= {self._keys[row] for row in passed.tolist()}
+        is_ranked = np.zeros(len(self._candidates), np.bool_)
+        is_ranked[passed] = True
         reached = expand_hops(
             dict(zip(edges, scores[order].tolist(), strict=True)),
             edges,
             eta=self.config.eta_hop,
             theta=self.config.theta_hop,
-            eligible=eligible,
+            eligible={
+                key for key in parents if (not is_ranked[self._row[key]] if key in self._row else key in self._linked)
+            },
         )
         return reached, {target: parents[target] for target in reached}
 
-    def _target(self, key: Key) -> Candidate:
-        return self._linked[key] if key in self._linked else self._candidates[self._keys.index(key)]
+    def _document(self, key: Key) -> Candidate:
+        return self._candidates[self._row[key]] if key in self._row else self._linked[key]
 
     def _best(self, rows: Rows, scores: Scores, k: int) -> Rows:
         """Positions in `rows` of the `k` highest of `scores`, by (score descending, key ascending)."""
@@ -289,29 +301,31 @@ class Recall:
         return order[:k]
 
 
-def _first_rows(keys: Sequence[Key], excluded: Collection[Key]) -> Rows:
-    """Row of the first candidate under each key that is not excluded, ascending."""
-    first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+def _first_rows(keys: list[Key], excluded: Collection[Key]) -> dict[Key, int]:
+    """Row of the first document under each key that is not excluded."""
+    first = dict(zip(keys, range(len(keys)), strict=True))
+    if len(first) < len(keys):
+        first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
     for key in excluded:
         first.pop(key, None)
-    return np.sort(np.fromiter(first.values(), np.int64, len(first)))
+    return first
 
 
 def _column(
     candidates: Sequence[Candidate], field: str, low: float, high: float, *, slack: float = 0.0, missing: float = 0.0
 ) -> Scores:
     """One field as an array, clipped by at most `slack` into its range; the first row outside of it is named."""
-    values = [getattr(each, field) for each in candidates]
-    if field == "timestamp":
-        values = [missing if value is None else value for value in values]
+    values = list(map(attrgetter(field), candidates))
     try:
-        column = np.array(values, np.float64)
+        column = np.array(values, np.float64)  # None becomes NaN
     except (TypeError, ValueError):
-        row = next(i for i, value in enumerate(values) if not isinstance(value, (int, float, np.number)))
+        row = next(i for i, value in enumerate(values) if not isinstance(value, (int, float, np.number, type(None))))
         raise TypeError(f"candidates[{row}].{field} must be a number, not {type(values[row]).__name__}") from None
     good = (column >= low - slack) & (column <= high + slack)
-    if not good.all():
-        row = int(np.argmin(good))
+    for row in np.flatnonzero(~good).tolist():
+        if field == "timestamp" and values[row] is None:
+            column[row] = missing
+            continue
         bounds = f"between {low:g} and {high:g}" if high < _LARGEST else "finite" if low else "finite and at least 0"
         raise ValueError(f"candidates[{row}].{field} must be {bounds}, not {values[row]}")
     return column.clip(low, high)
