@@ -29,17 +29,39 @@ def test_recorded_tails(case):
         with pytest.raises((ValueError, TypeError), match=r"min_turns|budget"):
             recent_tail(recorded_turns(case), budget=budget, min_turns=min_turns)
         return
-    turns = recorded_turns(case)
-    tail = recent_tail(turns, budget=budget, min_turns=min_turns, count_tokens=len)
-    assert [turn.id for turn in tail.base] == output["base"]
+    tail = recent_tail(recorded_turns(case), budget=budget, min_turns=min_turns, count_tokens=len)
     assert tail.base_tokens == output["baseTokens"]
-    starts_safe = not output["recent"] or not coupled(turns)[-len(output["recent"])]
-    if output["recentTokens"] <= max(budget, output["baseTokens"]) and starts_safe:
+    compare(tail, output, budget, len)
+
+
+@recorded("sidecar_recent_tail")
+def test_recorded_tails_of_the_twin(case):
+    turns = [
+        Turn(turn["text"], turn.get("role") or "", turn["id"], turn["ts"], turn.get("bundle") or "")
+        for turn in case["input"]["turns"]
+    ]
+    budget = case["input"]["tail_budget"]
+    budget = budget if budget > 0 else 128  # there, not here
+    tail = recent_tail(turns, budget=budget, min_turns=case["input"]["min_turns"], count_tokens=sidecar_tokens)
+    compare(tail, case["output"], budget, sidecar_tokens)
+
+
+def sidecar_tokens(text):
+    return max(len(text) // 4, 1)
+
+
+def compare(tail, output, budget, count):
+    """The recorded tail where it is legal; there bundles ignored the budget and chained in both orders of roles."""
+    session = [*tail.older, *tail.recent]
+    assert [turn.id for turn in tail.base] == output["base"]
+    start = len(session) - len(output["recent"])
+    cost = sum(count(turn.text) for turn in session[start:])
+    is_safe = not output["recent"] or not coupled(session)[start]
+    if is_safe and cost <= max(budget, tail.base_tokens):
         assert [turn.id for turn in tail.recent] == output["recent"]
         assert [turn.id for turn in tail.older] == output["older"]
-    else:  # bundles there ignored the budget, and chained both ways
-        assert tail.recent_tokens <= max(budget, tail.base_tokens)
-        assert len(tail.recent) < len(output["recent"]) or case["input"]["coupling"] == "role_or_bundle"
+    else:
+        assert tail.recent_tokens <= max(budget, tail.base_tokens) < cost or not is_safe
 
 
 def test_alternating_dialogue_keeps_a_short_tail():
