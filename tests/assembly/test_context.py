@@ -328,6 +328,8 @@ def test_text_cannot_leave_its_wrapping():
         ({"linked": [3]}, r"linked\[0\] must be"),
         ({"tail_tokens": -5}, "tail_tokens must be at least 0"),
         ({"min_turns": 1.5}, "min_turns must be an int"),
+        ({"now": float("nan")}, "now must be finite, not nan"),
+        ({"max_access": -1}, "max_access must be at least 0, not -1"),
         ({"query": None}, "query must be str, not NoneType"),
         ({"hard": ["x"], "count_tokens": lambda text: -1}, "count_tokens returned -1 for hard 0"),
         ({"turns": ["x"], "count_tokens": lambda text: "1"}, "count_tokens must return an int, for turn 0"),

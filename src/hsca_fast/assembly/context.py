@@ -169,7 +169,7 @@ def assemble(
     now
         Seconds since the epoch against which ages are taken; the default is the clock.
     max_access
-        Largest access count in the store; the default is that of the candidates.
+        Largest access count in the store; the default, and the least, is that of the candidates.
     count_tokens
         Cost of a text; the default is `estimate_tokens`.
 
@@ -191,6 +191,11 @@ def assemble(
     """
     if not isinstance(query, str):
         raise TypeError(f"query must be str, not {type(query).__name__}")
+    now = time.time() if now is None else now
+    if not math.isfinite(now):
+        raise ValueError(f"now must be finite, not {now}")
+    if max_access is not None:
+        whole_number("max_access", max_access)
     budget = whole_number("budget", budget)
     min_turns = whole_number("min_turns", min_turns)
     alpha1, alpha2, beta = _fractions(fractions)
@@ -226,7 +231,7 @@ def assemble(
         found,
         reachable,
         RecallConfig() if config is None else config,
-        now=time.time() if now is None else now,
+        now=now,
         max_access=max_access,
         excluded={(item.collection, item.id) for item in (*rules, *guidance, *talk[start:]) if item.id},
     )

@@ -206,8 +206,8 @@ class Recall:
             self._passed = rest[self._best(rest, similarity[rest], config.k1)]
         self._passed = self._passed[similarity[self._passed] >= config.theta1]
         # The largest access count is that of all that may be recalled, not only of what passed.
-        if max_access is None:
-            max_access = int(access[rest].max(initial=0.0))
+        known = rest if max_access is None else self._passed
+        largest = access[known].max(initial=max_access or 0)
         self._weight = np.zeros(len(candidates))
         self._weight[self._passed] = authority_weights(
             np.maximum(now - timestamp[self._passed], 0.0),
@@ -215,7 +215,7 @@ class Recall:
             authority[self._passed],
             weights=config.authority_weights,
             decay=config.authority_decay,
-            max_access=max_access,
+            max_access=float(largest),
         )
         self._ceiling = self._weight * np.maximum(similarity, 0.0)
 
