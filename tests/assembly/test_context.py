@@ -120,6 +120,10 @@ def check_invariants(corpus, count=estimate_tokens):
         assert html.unescape(shown) == item.text
         assert html.unescape(role) == (" ".join(item.role.split()) or "unknown")
 
+    ledger = context.ledger
+    assert ledger.hard + ledger.soft + ledger.tail + ledger.variant_limit <= ledger.budget == corpus["budget"]
+    assert ledger.soft <= ledger.soft_limit
+    assert ledger.variant <= ledger.variant_limit
     assert context.degraded == bool(context.reasons)
     assert all(getattr(context.ledger, name) >= 0 for name in ("soft_limit", "tail_limit", "variant_limit"))
     return context
