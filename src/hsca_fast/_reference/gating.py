@@ -84,9 +84,7 @@ STRICT = PATTERNS | {
 # The strict forms of two patterns are said of whole tokens, without the full stop of a sentence: a leading ./ ../ or /, or
 # an extension, makes a path; a leading / and a letter an endpoint. Pieces of URLs, dates, "and/or" and "24/7" are neither.
 URL_OR_TOKEN = _compile(rf"(?P<url>{URL})|(?P<token>[\w./\-]+)")
-STRICT_PATH = _compile(
-    r"\.{1,2}(?:/[\w.\-]+)+|(?:/[\w.\-]+){2,}|(?:[\w.\-]+/)+[\w.\-]*\w\.[A-Za-z][A-Za-z0-9]{0,7}"
-)
+STRICT_PATH = _compile(r"\.{1,2}(?:/[\w.\-]+)+|(?:/[\w.\-]+){2,}|(?:[\w.\-]+/)+[\w.\-]*\w\.[A-Za-z][A-Za-z0-9]{0,7}")
 STRICT_ENDPOINT = _compile(r"/[A-Za-z][\w.\-]+(?:/[\w.\-]+)*/?")
 
 TECHNICAL = {
