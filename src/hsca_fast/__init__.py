@@ -4,6 +4,7 @@
     files ─► corpus/   the same scorer over files and Arrow              ──► `hsca score`
     turns ─► memory/   summaries of old turns, as views of them          ──► CompactionReport
     query ─► assembly/ rules, recent tail and recall within a budget     ──► AssembledContext
+    arrays ► ranking/  scores, budgets and gates over candidates         ──► arrays
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
 """
@@ -24,11 +25,35 @@ from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
 from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
 from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
 from hsca_fast.memory.turns import Turn
+from hsca_fast.ranking import (
+    RECENCY_DECAY,
+    SCOPE_WEIGHT,
+    Gating,
+    GatingConfig,
+    TopK,
+    authority_weights,
+    coarse_candidates,
+    estimate_tokens,
+    expand_hops,
+    extract_keywords,
+    fit_budget,
+    fuse_ranks,
+    gating_scalar,
+    hybrid_scores,
+    hybrid_top_k,
+    keyword_coverage,
+    merge_ranked,
+    recency,
+    second_pass_scores,
+    second_pass_top_k,
+)
 from hsca_fast.text.relational import BlockFactors, RelationalWeights, relational_weights
 from hsca_fast.text.scoring import ScoreBatch, score_texts
 from hsca_fast.text.segmentation import Segmentation, segment
 
 __all__ = [
+    "RECENCY_DECAY",
+    "SCOPE_WEIGHT",
     "AssembledContext",
     "AuthoredDocument",
     "AuthoredNode",
@@ -38,6 +63,8 @@ __all__ = [
     "CompactionStore",
     "ContextItem",
     "Draft",
+    "Gating",
+    "GatingConfig",
     "OnnxSummarizer",
     "Preservation",
     "RecallConfig",
@@ -47,19 +74,35 @@ __all__ = [
     "Segmentation",
     "Summarizer",
     "Tail",
+    "TopK",
     "Turn",
     "assemble",
+    "authority_weights",
     "check_hard_reserve",
+    "coarse_candidates",
     "compact_session",
     "decay_rate",
+    "estimate_tokens",
+    "expand_hops",
     "expand_summary",
+    "extract_keywords",
     "extractive_summary",
+    "fit_budget",
+    "fuse_ranks",
+    "gating_scalar",
+    "hybrid_scores",
+    "hybrid_top_k",
+    "keyword_coverage",
+    "merge_ranked",
     "partition_chronological",
     "partition_document",
     "preservation",
+    "recency",
     "recent_tail",
     "relational_weights",
     "score_texts",
+    "second_pass_scores",
+    "second_pass_top_k",
     "segment",
     "summary_confidence",
 ]

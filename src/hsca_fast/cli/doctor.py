@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     from importlib.metadata import version
 
     from hsca_fast._native import text as native
-    from hsca_fast.text.scoring import usable_cpus
+    from hsca_fast._native.inputs import usable_cpus
 
     problem = self_check()
     facts: dict[str, Any] = {

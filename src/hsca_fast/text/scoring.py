@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hsca_fast._native import arrow as _arrow
 from hsca_fast._native import text as _native
+from hsca_fast._native.inputs import Texts, string_columns, thread_count
 from hsca_fast._native.strings import StringColumn
 from hsca_fast.config import ScoringConfig
-
-# Python strings are taken in slices of this many bytes: copies of non-ASCII text stay small whatever the batch.
-_SLICE_BYTES = 16 << 20
-
-
-@runtime_checkable
-class ArrowStream(Protocol):
-    """Anything with the Arrow PyCapsule stream method."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-
-
-@runtime_checkable
-class ArrowArray(Protocol):
-    """Anything with the Arrow PyCapsule array method."""
-
-    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
-
-
-Texts = Sequence[str] | Iterable[str] | npt.NDArray[Any] | ArrowStream | ArrowArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,20 +72,6 @@ class ScoreBatch:
         return _arrow.export_stream(columns, len(self))
 
 
-def usable_cpus() -> int:
-    """CPUs this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def thread_count(threads: int) -> int:
-    """`threads` checked; 0 means every usable CPU."""
-    if isinstance(threads, bool) or not isinstance(threads, int):
-        raise TypeError(f"threads must be an int, not {type(threads).__name__}")
-    if not 0 <= threads <= 1024:
-        raise ValueError(f"threads must be between 0 (all usable CPUs) and 1024, not {threads}")
-    return threads or usable_cpus()
-
-
 def score_texts(texts: Texts, *, config: ScoringConfig | None = None, threads: int = 1) -> ScoreBatch:
     """Score every text of a batch.
 
@@ -134,29 +100,8 @@ def score_texts(texts: Texts, *, config: ScoringConfig | None = None, threads: i
     if not isinstance(config, ScoringConfig):
         raise TypeError(f"config must be a ScoringConfig, not {type(config).__name__}")
     n_threads = thread_count(threads)
-    if isinstance(texts, (ArrowStream, ArrowArray)):
-        column = StringColumn.from_arrow(texts)
-        return _score([(0, column)], len(column), config, n_threads)
-    rows = _rows(texts)
-    return _score(_slices(rows), len(rows), config, n_threads)
-
-
-def _rows(texts: Texts) -> tuple[object, ...]:
-    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-        raise TypeError(f"texts must be a sequence of str, not {type(texts).__name__}")
-    if isinstance(texts, np.ndarray):
-        if texts.ndim != 1:
-            raise ValueError(f"texts must have one dimension, not {texts.ndim}")
-        return tuple(texts.tolist())
-    return tuple(texts)
-
-
-def _slices(rows: tuple[object, ...]) -> Iterator[tuple[int, StringColumn]]:
-    start = 0
-    while start < len(rows):
-        column = StringColumn.from_sequence(rows, start, _SLICE_BYTES)
-        yield start, column
-        start += len(column)
+    n, columns = string_columns(texts)
+    return _score(columns, n, config, n_threads)
 
 
 def _score(slices: Iterable[tuple[int, StringColumn]], n: int, config: ScoringConfig, threads: int) -> ScoreBatch:
