@@ -249,7 +249,10 @@ class Recall:
             return self._similarity[rows]
         texts = [self._candidates[row].text for row in rows.tolist()]
         coverage = keyword_coverage(self._keywords, texts)
-        return second_pass_scores(self._similarity[rows], self._weight[rows], coverage, kappa=self.config.kappa)
+        scores: Scores = second_pass_scores(
+            self._similarity[rows], self._weight[rows], coverage, kappa=self.config.kappa
+        )
+        return scores
 
     def _hops(self, passed: Rows) -> tuple[dict[Key, float], dict[Key, Key]]:
         """Scores of documents one hop away from those in `passed`, and the best parent of each."""
