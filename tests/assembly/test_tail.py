@@ -122,10 +122,10 @@ def test_more_budget_never_shortens_the_tail(session, min_turns, budget, more):
         (["a"], {"budget": 1, "min_turns": -1}, "min_turns must be at least 0"),
         ("abc", {"budget": 1}, "turns must be a sequence of Turn, not str"),
         ([Turn("a"), 3], {"budget": 1}, r"turns\[1\] must be a Turn"),
-        ([Turn("a", timestamp=float("nan"))], {"budget": 1}, r"turns\[0\].timestamp must be finite"),
+        ([{"text": "a", "timestamp": float("nan")}], {"budget": 1}, r"turns\[0\].timestamp must be finite"),
         ([Turn("a", timestamp=1.0), Turn("b")], {"budget": 1}, r"turns\[1\] has no timestamp"),
         ([Turn("a", id="x"), Turn("b", id="x")], {"budget": 1}, r"turns\[1\] has the id 'x' of turns\[0\]"),
-        ([Turn(None)], {"budget": 1}, r"turns\[0\].text must be str, not NoneType"),
+        ([{"text": None}], {"budget": 1}, r"turns\[0\].text must be str, not NoneType"),
         ([{"content": "a", "speaker": "me"}], {"budget": 1}, r"turns\[0\] has no field 'speaker'"),
         ([{"role": "user"}], {"budget": 1}, r"turns\[0\] has no text"),
     ],
@@ -133,6 +133,22 @@ def test_more_budget_never_shortens_the_tail(session, min_turns, budget, more):
 def test_bad_input(turns, options, message):
     with pytest.raises((TypeError, ValueError), match=message):
         recent_tail(turns, **options)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"text": b"a"}, "text must be str, not bytes"),
+        ({"text": "a", "bundle": None}, "bundle must be str, not NoneType"),
+        ({"text": "a", "timestamp": "now"}, "timestamp must be a number, not str"),
+        ({"text": "a", "timestamp": float("inf")}, "timestamp must be finite, not inf"),
+    ],
+)
+def test_bad_turns(fields, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
+        Turn(**fields)
+    with pytest.raises((TypeError, ValueError), match=rf"^turns\[0\].{message}"):
+        recent_tail([fields], budget=1)
 
 
 def test_messages_and_nothing():

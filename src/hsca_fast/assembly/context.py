@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from typing import Any, Literal, TypeVar
 
@@ -17,7 +18,8 @@ from hsca_fast.memory.turns import Turn, chronological
 from hsca_fast.ranking import fit_budget
 
 FRACTIONS = (1.0, 0.3, 0.25)
-FIRST_LOOK = 256  # ranked documents rendered at first; more when the budget holds more
+LIKELY_COST = 64  # of a recalled document: a guess that decides how many are ranked at first
+CHUNK = 64  # documents and turns that are wrapped and counted together
 
 Authored = str | AuthoredNode
 _T = TypeVar("_T")
@@ -203,7 +205,7 @@ def assemble(
     session = chronological(turns)
     rules = _authored_items(hard, "hard", count_tokens)
     guidance = _authored_items(soft, "soft", count_tokens)
-    talk = _turn_items(session, count_tokens)
+    talk = _last_turns(session, min_turns, budget, count_tokens)
     found = as_candidates(candidates, "candidates")
     reachable = as_candidates(linked, "linked")
 
@@ -221,10 +223,10 @@ def assemble(
 
     hard_cost = _cost(rules)
     soft_limit = min(_share(alpha2, budget), budget - hard_cost - base_cost)
-    guidance = guidance[: len(fit_budget([item.n_tokens for item in guidance], soft_limit))]
+    guidance = guidance[: len(fit_budget(_costs(guidance), soft_limit))]
     room = budget - hard_cost - _cost(guidance)
-    bundles = coupled(session)
-    base, start, _ = tail_start([item.n_tokens for item in talk], bundles, min_turns, target, room)
+    bundles = coupled(session)[len(session) - len(talk) :]
+    base, start, _ = tail_start(_costs(talk), bundles, min_turns, target, room)
     variant_limit = room - _cost(talk[start:])
     recall = Recall(
         query,
@@ -304,13 +306,23 @@ def _context(
 
 
 def _packed(recall: Recall, limit: int, count_tokens: CountTokens | None) -> list[ContextItem]:
-    """The ranked documents that fit the limit, in order; looks at no more of them than it must."""
-    k = FIRST_LOOK if recall.config.policy == "prefix" else max(1, len(recall))
+    """The ranked documents that fit the limit, in order; ranks and wraps no more of them than it must."""
+    if recall.config.policy == "first_fit":
+        items = _recalled_items(recall.ranked(max(1, len(recall))), count_tokens)
+        return [items[row] for row in fit_budget(_costs(items), limit, policy="first_fit").tolist()]
+    packed: list[ContextItem] = []
+    k = limit // LIKELY_COST + 16
     while True:
-        items = _recalled_items(recall.ranked(k), count_tokens)
-        fitting = fit_budget([item.n_tokens for item in items], limit, policy=recall.config.policy)
-        if len(items) < k or k >= len(recall) or len(fitting) < len(items):
-            return [items[row] for row in fitting.tolist()]
+        ranked = recall.ranked(k)
+        while len(packed) < len(ranked):
+            items = _recalled_items(ranked[len(packed) :][:CHUNK], count_tokens)
+            fitting = items[: len(fit_budget(_costs(items), limit))]
+            packed += fitting
+            limit -= _cost(fitting)
+            if len(fitting) < len(items):
+                return packed
+        if len(ranked) < k:
+            return packed
         k *= 4
 
 
@@ -328,8 +340,12 @@ def _first_within(choices: Sequence[_T], budget: int, cost: Callable[[_T], int])
     return choices[high]
 
 
+def _costs(items: Sequence[ContextItem]) -> list[int]:
+    return [item.n_tokens for item in items]
+
+
 def _cost(items: Sequence[ContextItem]) -> int:
-    return sum(item.n_tokens for item in items)
+    return sum(_costs(items))
 
 
 def _total(items: Sequence[ContextItem], count_tokens: CountTokens | None) -> int:
@@ -355,6 +371,19 @@ def _authored_items(
     return [
         ContextItem(kind, text, shown, cost, id) for (text, id), shown, cost in zip(pairs, rendered, costs, strict=True)
     ]
+
+
+def _last_turns(
+    session: Sequence[Turn], min_turns: int, budget: int, count_tokens: CountTokens | None
+) -> list[ContextItem]:
+    """The end of the session: all of it, or more than the budget holds and more than the base."""
+    items: list[ContextItem] = []
+    stop = len(session)
+    while stop > 0 and (len(items) <= min_turns or _cost(items) <= budget):
+        start = max(0, stop - CHUNK)
+        items = _turn_items(session[start:stop], count_tokens) + items
+        stop = start
+    return items
 
 
 def _turn_items(session: Sequence[Turn], count_tokens: CountTokens | None) -> list[ContextItem]:
@@ -388,9 +417,13 @@ def _recalled_items(ranked: Sequence[Ranked], count_tokens: CountTokens | None) 
 
 def _wrapped(tag: str, text: str, role: str, source: str) -> str:
     """Text that cannot close its own tag or pass for another's words."""
-    role = escape(" ".join(role.split())) or "unknown"
-    source = escape(" ".join(source.split()))
-    return f'<{tag} role="{role}" source="{source}">{escape(text, quote=False)}</{tag}>\n'
+    return f"{_opening(tag, role, source)}{escape(text, quote=False)}</{tag}>\n"
+
+
+@lru_cache(maxsize=256)
+def _opening(tag: str, role: str, source: str) -> str:
+    role, source = (escape(" ".join(value.split())) for value in (role or "unknown", source))
+    return f'<{tag} role="{role}" source="{source}">'
 
 
 def _fractions(fractions: tuple[float, float, float]) -> tuple[float, float, float]:

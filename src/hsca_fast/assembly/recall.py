@@ -194,9 +194,12 @@ class Recall:
 
         self._candidates = candidates
         self._linked = {key: each for each in linked if (key := (each.collection, each.id)) not in excluded}
-        self._keys: list[Key] = list(map(attrgetter("collection", "id"), candidates))
-        self._row = _first_rows(self._keys, excluded)
-        rest = np.fromiter(self._row.values(), np.int64, len(self._row))
+        self._row = _row_of(candidates)
+        self._is_rest = np.full(len(candidates), len(self._row) == len(candidates))
+        if not self._is_rest.all():
+            self._is_rest[list(self._row.values())] = True
+        self._is_rest[[row for key in excluded if (row := self._find(key)) is not None]] = False
+        rest = np.flatnonzero(self._is_rest)
         self._similarity = similarity
         self._passed = rest
         if config.rank == "given":
@@ -221,28 +224,30 @@ class Recall:
 
     def __len__(self) -> int:
         """At most this many documents can be ranked."""
-        return len(self._row) + len(self._linked)
+        return int(self._is_rest.sum()) + len(self._linked)
 
     def ranked(self, k: int) -> list[Ranked]:
         """The first `k` of the merged order, by (score descending, key ascending)."""
         k2 = self.config.k2
-        rows, scores = self._second_pass(k if k2 is None else k2)
-        hops, parents = self._hops(self._passed if k2 is None else rows)
-        own = [(self._keys[row], score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
+        rows, scores, least = self._second_pass(k if k2 is None else k2)
+        # A hop below the k-th document of the second pass cannot be among the first k.
+        hops, parents = self._hops(self._passed, least) if k2 is None else self._hops(rows, 0.0)
+        own = [(self._key(row), score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
         merged = merge_ranked(own, list(hops.items()))
         return [Ranked(self._document(key), score, parents.get(key)) for key, score in merged[:k]]
 
-    def _second_pass(self, k: int) -> tuple[Rows, Scores]:
-        """Rows of the best `k` of the first pass, best first, and their scores."""
+    def _second_pass(self, k: int) -> tuple[Rows, Scores, float]:
+        """Rows of the best `k` of the first pass, best first, their scores, and a score that at least `k` documents reach."""
         rows = self._passed
+        kth = 0.0
         if k < len(rows):
             least = self._ceiling[rows] / (1.0 + self.config.kappa)
-            kth = np.partition(least, len(rows) - k)[len(rows) - k]
             # A score may pass its bounds by a rounding.
-            rows = rows[self._ceiling[rows] >= kth * (1.0 - 1e-12)]
+            kth = float(np.partition(least, len(rows) - k)[len(rows) - k]) * (1.0 - 1e-12)
+            rows = rows[self._ceiling[rows] >= kth]
         scores = self._scores(rows)
         order = self._best(rows, scores, k)
-        return rows[order], scores[order]
+        return rows[order], scores[order], kth
 
     def _scores(self, rows: Rows) -> Scores:
         if self.config.rank == "given":
@@ -254,12 +259,11 @@ class Recall:
         )
         return scores
 
-    def _hops(self, passed: Rows) -> tuple[dict[Key, float], dict[Key, Key]]:
-        """Scores of documents one hop away from those in `passed`, and the best parent of each."""
-        has_targets = np.fromiter(
-            map(bool, map(attrgetter("hop_targets"), self._candidates)), np.bool_, len(self._candidates)
-        )
-        rows = passed[has_targets[passed]]
+    def _hops(self, passed: Rows, least: float) -> tuple[dict[Key, float], dict[Key, Key]]:
+        """Scores of documents one hop away from those in `passed`, and the best parent of each; those below `least` may lack."""
+        reach = self.config.eta_hop * self._ceiling[passed] * (1.0 + 1e-12)
+        near = passed[reach >= max(least, self.config.theta_hop)].tolist()
+        rows = np.array([row for row in near if self._candidates[row].hop_targets], np.int64)
         if not len(rows):
             return {}, {}
         scores = self._scores(rows)
@@ -267,28 +271,33 @@ class Recall:
         edges: dict[Key, list[Key]] = {}
         parents: dict[Key, Key] = {}
         for row in rows[order].tolist():
-            candidate = self._candidates[row]
-            edges[self._keys[row]] = [
-                (candidate.collection, target) if isinstance(target, str) else target
-                for target in candidate.hop_targets
-            ]
-            for target in edges[self._keys[row]]:
-                parents.setdefault(target, self._keys[row])
-        is_ranked = np.zeros(len(self._candidates), np.bool_)
-        is_ranked[passed] = True
+            parent, targets = self._key(row), self._candidates[row].hop_targets
+            edges[parent] = [(parent[0], target) if isinstance(target, str) else target for target in targets]
+            for target in edges[parent]:
+                parents.setdefault(target, parent)
+        free = self._is_rest.copy()
+        free[passed] = False
         reached = expand_hops(
             dict(zip(edges, scores[order].tolist(), strict=True)),
             edges,
             eta=self.config.eta_hop,
             theta=self.config.theta_hop,
             eligible={
-                key for key in parents if (not is_ranked[self._row[key]] if key in self._row else key in self._linked)
+                key for key in parents if (key in self._linked if (row := self._find(key)) is None else free[row])
             },
         )
         return reached, {target: parents[target] for target in reached}
 
+    def _key(self, row: int) -> Key:
+        return self._candidates[row].collection, self._candidates[row].id
+
+    def _find(self, key: Key) -> int | None:
+        row = self._row.get(key[1], self._row.get(key))
+        return row if row is not None and self._key(row) == key else None
+
     def _document(self, key: Key) -> Candidate:
-        return self._candidates[self._row[key]] if key in self._row else self._linked[key]
+        row = self._find(key)
+        return self._linked[key] if row is None else self._candidates[row]
 
     def _best(self, rows: Rows, scores: Scores, k: int) -> Rows:
         """Positions in `rows` of the `k` highest of `scores`, by (score descending, key ascending)."""
@@ -299,36 +308,45 @@ class Recall:
         order = positions[np.argsort(-scores[positions], kind="stable")]
         ranked = scores[order]
         if (ranked[1:] == ranked[:-1]).any():
-            keys = self._keys
-            order = np.array(sorted(order.tolist(), key=lambda i: (-scores[i], keys[rows[i]])), np.int64)
+            order = np.array(sorted(order.tolist(), key=lambda i: (-scores[i], self._key(int(rows[i])))), np.int64)
         return order[:k]
 
 
-def _first_rows(keys: list[Key], excluded: Collection[Key]) -> dict[Key, int]:
-    """Row of the first document under each key that is not excluded."""
-    first = dict(zip(keys, range(len(keys)), strict=True))
-    if len(first) < len(keys):
-        first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
-    for key in excluded:
-        first.pop(key, None)
-    return first
+def _row_of(candidates: Sequence[Candidate]) -> dict[str | Key, int]:
+    """Row of each document, by its id where ids are unique, else by its key; under one key the first row."""
+    n = len(candidates)
+    # Ten thousand strings, but not as many tuples.
+    by_id: dict[str | Key, int] = dict(zip(map(attrgetter("id"), candidates), range(n), strict=True))
+    if len(by_id) == n:
+        return by_id
+    keys: list[Key] = list(map(attrgetter("collection", "id"), candidates))
+    return dict(zip(reversed(keys), range(n - 1, -1, -1), strict=True))
 
 
 def _column(
     candidates: Sequence[Candidate], field: str, low: float, high: float, *, slack: float = 0.0, missing: float = 0.0
 ) -> Scores:
     """One field as an array, clipped by at most `slack` into its range; the first row outside of it is named."""
-    values = list(map(attrgetter(field), candidates))
     try:
-        column = np.array(values, np.float64)  # None becomes NaN
+        column = np.fromiter(map(attrgetter(field), candidates), np.float64, len(candidates))
     except (TypeError, ValueError):
-        row = next(i for i, value in enumerate(values) if not isinstance(value, (int, float, np.number, type(None))))
-        raise TypeError(f"candidates[{row}].{field} must be a number, not {type(values[row]).__name__}") from None
+        column = _mixed_column(candidates, field)
     good = (column >= low - slack) & (column <= high + slack)
     for row in np.flatnonzero(~good).tolist():
-        if field == "timestamp" and values[row] is None:
+        value = getattr(candidates[row], field)
+        if field == "timestamp" and value is None:
             column[row] = missing
             continue
         bounds = f"between {low:g} and {high:g}" if high < _LARGEST else "finite" if low else "finite and at least 0"
-        raise ValueError(f"candidates[{row}].{field} must be {bounds}, not {values[row]}")
+        raise ValueError(f"candidates[{row}].{field} must be {bounds}, not {value}")
     return column.clip(low, high)
+
+
+def _mixed_column(candidates: Sequence[Candidate], field: str) -> Scores:
+    """One field as an array with NaN for None."""
+    values = [getattr(each, field) for each in candidates]
+    try:
+        return np.array(values, np.float64)
+    except (TypeError, ValueError):
+        row = next(i for i, value in enumerate(values) if not isinstance(value, (int, float, np.number, type(None))))
+        raise TypeError(f"candidates[{row}].{field} must be a number, not {type(values[row]).__name__}") from None

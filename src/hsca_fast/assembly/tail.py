@@ -131,7 +131,7 @@ def tail_start(
         return base, best, False
     # Costs are not negative, so only the first bundle of the base is left to try.
     start = base
-    while coupled[start]:
+    while start > 0 and coupled[start]:
         start -= 1
     if limit is not None and cost(start) <= limit:
         return base, start, False

@@ -37,8 +37,17 @@ class Turn:
     bundle: str = ""
     collection: str = ""
 
+    def __post_init__(self) -> None:
+        for field in ("text", "role", "id", "bundle", "collection"):
+            if not isinstance(getattr(self, field), str):
+                raise TypeError(f"{field} must be str, not {type(getattr(self, field)).__name__}")
+        if self.timestamp is not None:
+            if isinstance(self.timestamp, bool) or not isinstance(self.timestamp, (int, float)):
+                raise TypeError(f"timestamp must be a number, not {type(self.timestamp).__name__}")
+            if not math.isfinite(self.timestamp):
+                raise ValueError(f"timestamp must be finite, not {self.timestamp}")
 
-_TEXT_FIELDS = ("text", "role", "id", "bundle", "collection")
+
 _NAMES = frozenset(field.name for field in fields(Turn))
 
 
@@ -56,27 +65,21 @@ def as_turns(turns: Iterable[Turn | Mapping[str, object] | str], *, name: str = 
 
 
 def _as_turn(item: object, where: str) -> Turn:
+    if isinstance(item, Turn):
+        return item
     if isinstance(item, str):
         return Turn(item)
-    if isinstance(item, Mapping):
-        values = {("text" if key == "content" else key): value for key, value in item.items()}
-        if unknown := values.keys() - _NAMES:
-            raise ValueError(f"{where} has no field {min(map(str, unknown))!r}")
-        if "text" not in values:
-            raise ValueError(f"{where} has no text")
-        item = Turn(**values)
-    if not isinstance(item, Turn):
+    if not isinstance(item, Mapping):
         raise TypeError(f"{where} must be a Turn, a mapping or a str, not {type(item).__name__}")
-    for field in _TEXT_FIELDS:
-        value = getattr(item, field)
-        if not isinstance(value, str):
-            raise TypeError(f"{where}.{field} must be str, not {type(value).__name__}")
-    if item.timestamp is not None:
-        if isinstance(item.timestamp, bool) or not isinstance(item.timestamp, (int, float)):
-            raise TypeError(f"{where}.timestamp must be a number, not {type(item.timestamp).__name__}")
-        if not math.isfinite(item.timestamp):
-            raise ValueError(f"{where}.timestamp must be finite, not {item.timestamp}")
-    return item
+    values = {("text" if key == "content" else key): value for key, value in item.items()}
+    if unknown := values.keys() - _NAMES:
+        raise ValueError(f"{where} has no field {min(map(str, unknown))!r}")
+    if "text" not in values:
+        raise ValueError(f"{where} has no text")
+    try:
+        return Turn(**values)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{where}.{error}") from None
 
 
 def chronological(turns: Iterable[Turn | Mapping[str, object] | str], *, name: str = "turns") -> list[Turn]:
