@@ -12,7 +12,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("module", ["config", "text.scoring", "text.segmentation", "text.relational"])
+RANKING = [f"ranking.{name}" for name in "budget decay fusion gating hops hybrid keywords tokens two_pass".split()]
+
+
+@pytest.mark.parametrize("module", ["config", "text.scoring", "text.segmentation", "text.relational", *RANKING])
 def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(f"hsca_fast.{module}"))
     assert result.attempted > 0
