@@ -12,10 +12,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
+RANKING = [f"ranking.{name}" for name in "budget decay fusion gating hops hybrid keywords tokens two_pass".split()]
+MEMORY = [f"memory.{name}" for name in "turns preservation summarizer compaction".split()]
+ASSEMBLY = [f"assembly.{name}" for name in "deontic document tail recall context".split()]
+
+
 @pytest.mark.parametrize(
-    "module",
-    "config text.scoring text.segmentation text.relational memory.turns memory.preservation memory.summarizer memory.compaction "
-    "assembly.deontic assembly.document assembly.tail assembly.recall assembly.context".split(),
+    "module", ["config", "text.scoring", "text.segmentation", "text.relational", *RANKING, *MEMORY, *ASSEMBLY]
 )
 def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(f"hsca_fast.{module}"))
