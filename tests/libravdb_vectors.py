@@ -1,20 +1,10 @@
-"""Recorded input/output pairs of the system that the document describes (tests/golden/libravdb)."""
-
-import json
-from functools import cache
-from pathlib import Path
-from typing import Any
+"""A test for each recorded input and output of the system that the document describes (tests/golden/libravdb)."""
 
 import pytest
-
-
-@cache
-def vectors(name: str) -> tuple[dict[str, Any], ...]:
-    return tuple(json.loads((Path(__file__).parent / "golden" / "libravdb" / f"{name}.json").read_text())["cases"])
+from golden import cases
 
 
 def recorded(name: str):
-    """Parametrise a test with `case`, one of the recorded pairs."""
-    return pytest.mark.parametrize(
-        "case", vectors(name), ids=[case["name"] or str(i) for i, case in enumerate(vectors(name))]
-    )
+    """Parametrise a test with `case`: its name, input and output."""
+    found = [{"name": label, "input": given, "output": output} for label, (given, output) in cases(name).items()]
+    return pytest.mark.parametrize("case", found, ids=[case["name"] or "unnamed" for case in found])

@@ -14,7 +14,7 @@ ruff check .
 ruff format --check .
 mypy
 python -m mypy.stubtest hsca_fast._native.strings hsca_fast._native.text hsca_fast._native.arrow \
-    hsca_fast._native.ranking
+    hsca_fast._native.ranking hsca_fast._native.records
 find csrc -name '*.hpp' -o -name '*.cpp' | xargs clang-format --dry-run --Werror
 
 echo "== C++ core"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from hsca_fast._native.records import number_columns
 from hsca_fast.ranking import (
     authority_weights,
     expand_hops,
@@ -168,14 +170,14 @@ def _as_candidate(item: object, where: str) -> Candidate:
 class Recall:
     """The merged ranking of candidates and hops, worked out as far as it is asked for.
 
-    Coverage reads every word of a text, so it is counted only for candidates that can still be among the first: a score lies
-    between authority * similarity / (1 + kappa) and authority * similarity.
+    Coverage reads every word of a text, so it is counted only for candidates that can still be among the first: no score is above
+    its ceiling, authority * similarity.
     """
 
     def __init__(
         self,
         query: str,
-        candidates: Sequence[Candidate],
+        candidates: list[Candidate],
         linked: Sequence[Candidate],
         config: RecallConfig,
         *,
@@ -185,17 +187,11 @@ class Recall:
     ) -> None:
         self.config = config
         self._keywords = extract_keywords(query)
-        lowest = 0.0 if config.rank == "given" else -1.0
-        # Cosines of float32 vectors may pass 1 by a rounding.
-        similarity = _column(candidates, "score", lowest, 1.0, slack=1e-6)
-        timestamp = _column(candidates, "timestamp", -_LARGEST, _LARGEST, missing=now)
-        access = _column(candidates, "access_count", 0.0, _LARGEST)
-        authority = _column(candidates, "authority", 0.0, 1.0)
-
+        similarity, timestamp, access, authority = _columns(candidates, now, is_final=config.rank == "given")
         self._candidates = candidates
         self._linked = {key: each for each in linked if (key := (each.collection, each.id)) not in excluded}
-        self._row = _row_of(candidates)
-        self._is_rest = np.full(len(candidates), len(self._row) == len(candidates))
+        self._ids = set(map(attrgetter("id"), candidates))
+        self._is_rest = np.full(len(candidates), len(self._ids) == len(candidates))
         if not self._is_rest.all():
             self._is_rest[list(self._row.values())] = True
         self._is_rest[[row for key in excluded if (row := self._find(key)) is not None]] = False
@@ -232,19 +228,21 @@ class Recall:
         rows, scores, least = self._second_pass(k if k2 is None else k2)
         # A hop below the k-th document of the second pass cannot be among the first k.
         hops, parents = self._hops(self._passed, least) if k2 is None else self._hops(rows, 0.0)
-        own = [(self._key(row), score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]
-        merged = merge_ranked(own, list(hops.items()))
-        return [Ranked(self._document(key), score, parents.get(key)) for key, score in merged[:k]]
+        documents = {self._key(row): self._candidates[row] for row in rows.tolist()}
+        merged = merge_ranked(list(zip(documents, scores.tolist(), strict=True)), list(hops.items()))
+        documents.update((key, self._target(key)) for key in hops)
+        return [Ranked(documents[key], score, parents.get(key)) for key, score in merged[:k]]
 
     def _second_pass(self, k: int) -> tuple[Rows, Scores, float]:
         """Rows of the best `k` of the first pass, best first, their scores, and a score that at least `k` documents reach."""
         rows = self._passed
         kth = 0.0
         if k < len(rows):
-            least = self._ceiling[rows] / (1.0 + self.config.kappa)
-            # A score may pass its bounds by a rounding.
-            kth = float(np.partition(least, len(rows) - k)[len(rows) - k]) * (1.0 - 1e-12)
-            rows = rows[self._ceiling[rows] >= kth]
+            ceiling = self._ceiling[rows]
+            highest = rows[np.argpartition(ceiling, len(rows) - k)[len(rows) - k :]]
+            # A score may pass its ceiling by a rounding.
+            kth = float(self._scores(highest).min()) * (1.0 - 1e-12)
+            rows = rows[ceiling >= kth]
         scores = self._scores(rows)
         order = self._best(rows, scores, k)
         return rows[order], scores[order], kth
@@ -292,10 +290,15 @@ class Recall:
         return self._candidates[row].collection, self._candidates[row].id
 
     def _find(self, key: Key) -> int | None:
-        row = self._row.get(key[1], self._row.get(key))
-        return row if row is not None and self._key(row) == key else None
+        return self._row.get(key) if key[1] in self._ids else None
 
-    def _document(self, key: Key) -> Candidate:
+    @cached_property
+    def _row(self) -> dict[Key, int]:
+        """The first row under each key; ten thousand tuples that are made only when somebody asks for one."""
+        keys: list[Key] = list(map(attrgetter("collection", "id"), self._candidates))
+        return dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+
+    def _target(self, key: Key) -> Candidate:
         row = self._find(key)
         return self._linked[key] if row is None else self._candidates[row]
 
@@ -312,41 +315,33 @@ class Recall:
         return order[:k]
 
 
-def _row_of(candidates: Sequence[Candidate]) -> dict[str | Key, int]:
-    """Row of each document, by its id where ids are unique, else by its key; under one key the first row."""
-    n = len(candidates)
-    # Ten thousand strings, but not as many tuples.
-    by_id: dict[str | Key, int] = dict(zip(map(attrgetter("id"), candidates), range(n), strict=True))
-    if len(by_id) == n:
-        return by_id
-    keys: list[Key] = list(map(attrgetter("collection", "id"), candidates))
-    return dict(zip(reversed(keys), range(n - 1, -1, -1), strict=True))
-
-
-def _column(
-    candidates: Sequence[Candidate], field: str, low: float, high: float, *, slack: float = 0.0, missing: float = 0.0
-) -> Scores:
-    """One field as an array, clipped by at most `slack` into its range; the first row outside of it is named."""
+def _columns(candidates: list[Candidate], now: float, *, is_final: bool) -> Iterator[Scores]:
+    """Score, timestamp, access count and authority as arrays; the first row outside of its range is named."""
+    # Cosines of float32 vectors may pass 1 by a rounding.
+    ranges = {
+        "score": (0.0 if is_final else -1.0, 1.0, 1e-6),
+        "timestamp": (-_LARGEST, _LARGEST, 0.0),
+        "access_count": (0.0, _LARGEST, 0.0),
+        "authority": (0.0, 1.0, 0.0),
+    }
     try:
-        column = np.fromiter(map(attrgetter(field), candidates), np.float64, len(candidates))
+        columns = number_columns(candidates, tuple(ranges))
     except (TypeError, ValueError):
-        column = _mixed_column(candidates, field)
-    good = (column >= low - slack) & (column <= high + slack)
-    for row in np.flatnonzero(~good).tolist():
-        value = getattr(candidates[row], field)
-        if field == "timestamp" and value is None:
-            column[row] = missing
-            continue
-        bounds = f"between {low:g} and {high:g}" if high < _LARGEST else "finite" if low else "finite and at least 0"
-        raise ValueError(f"candidates[{row}].{field} must be {bounds}, not {value}")
-    return column.clip(low, high)
-
-
-def _mixed_column(candidates: Sequence[Candidate], field: str) -> Scores:
-    """One field as an array with NaN for None."""
-    values = [getattr(each, field) for each in candidates]
-    try:
-        return np.array(values, np.float64)
-    except (TypeError, ValueError):
-        row = next(i for i, value in enumerate(values) if not isinstance(value, (int, float, np.number, type(None))))
-        raise TypeError(f"candidates[{row}].{field} must be a number, not {type(values[row]).__name__}") from None
+        for row, each in enumerate(candidates):
+            for field in ranges:
+                if not isinstance(value := getattr(each, field), (int, float, np.number, type(None))):
+                    kind = type(value).__name__
+                    raise TypeError(f"candidates[{row}].{field} must be a number, not {kind}") from None
+        raise
+    for (field, (low, high, slack)), column in zip(ranges.items(), columns, strict=True):
+        good = (column >= low - slack) & (column <= high + slack)
+        for row in np.flatnonzero(~good).tolist():
+            value = getattr(candidates[row], field)
+            if field == "timestamp" and value is None:
+                column[row] = now
+                continue
+            bounds = (
+                f"between {low:g} and {high:g}" if high < _LARGEST else "finite" if low else "finite and at least 0"
+            )
+            raise ValueError(f"candidates[{row}].{field} must be {bounds}, not {value}")
+        yield column.clip(low, high)
