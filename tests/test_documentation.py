@@ -39,6 +39,13 @@ def test_readme_example(capsys):
     assert "lamp" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("page", ["assembly", "compaction"])
+def test_page_examples(page, capsys):
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), re.S)
+    exec(compile(block, page, "exec"), {})
+    assert "lamp" in capsys.readouterr().out
+
+
 def test_readme_table_is_what_the_command_prints():
     readme = (ROOT / "README.md").read_text()
     shown = [line.split() for line in readme.splitlines() if line.startswith("    examples/texts/")]

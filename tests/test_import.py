@@ -9,7 +9,7 @@ import pytest
 
 import hsca_fast
 
-HEAVY = ("scipy", "faiss", "onnxruntime", "pyarrow", "sklearn", "pandas", "polars", "tokenizers")
+HEAVY = ("scipy", "faiss", "onnxruntime", "pyarrow", "sklearn", "pandas", "polars", "markdown_it", "tokenizers")
 
 
 def modules_after(statement: str) -> set[str]:

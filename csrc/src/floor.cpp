@@ -26,4 +26,26 @@ std::uint64_t split_and_hash(std::span<const std::string_view> texts) noexcept {
     return sum;
 }
 
+namespace {
+
+template <bool kThird, bool kScope>
+void stream_loop(const float* __restrict first, const float* __restrict second, const float* __restrict third,
+                 const std::uint8_t* __restrict scope, std::size_t n, float* __restrict out) noexcept {
+    for (std::size_t i = 0; i < n; ++i) {
+        float sum = first[i] + second[i];
+        if constexpr (kThird) sum += third[i];
+        if constexpr (kScope) sum += static_cast<float>(scope[i]);
+        out[i] = sum;
+    }
+}
+
+}  // namespace
+
+void stream_columns(const float* first, const float* second, const float* third, const std::uint8_t* scope,
+                    std::size_t n, float* out) noexcept {
+    const auto loop = third ? (scope ? stream_loop<true, true> : stream_loop<true, false>)
+                            : (scope ? stream_loop<false, true> : stream_loop<false, false>);
+    loop(first, second, third, scope, n, out);
+}
+
 }  // namespace hsca

@@ -1,7 +1,10 @@
 """hsca_fast turns text into context, in native code, in batches, with no model required.
 
     text ──► text/       relational weight, coherence and domain, nuance (layers 1 to 3)     ──► ScoreBatch, WeightedChunk
-    text ──► vectors/    embedders, model guard; prefix tiers, cascade, MMR, de-duplication        ──► vectors, nearest rows
+    text ──► vectors/    embedders, model guard; prefix tiers, cascade, MMR, de-duplication  ──► vectors, nearest rows
+    turns ─► memory/     summaries of old turns, as views of them                            ──► CompactionReport
+    query ─► assembly/   rules, recent tail and recall within a budget                       ──► AssembledContext
+    arrays ► ranking/    scores, budgets and gates over candidates                           ──► arrays
     files ─► corpus/     the same scorer over files and Arrow                                ──► `hsca score`
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
@@ -13,7 +16,44 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hsca_fast.assembly.context import AssembledContext, ContextItem, assemble, check_hard_reserve
+    from hsca_fast.assembly.document import AuthoredDocument, AuthoredNode, partition_document
+    from hsca_fast.assembly.recall import Candidate, RecallConfig
+    from hsca_fast.assembly.tail import Tail, recent_tail
     from hsca_fast.config import ScoringConfig
+    from hsca_fast.memory.compaction import (
+        CompactionReport,
+        CompactionStore,
+        compact_session,
+        expand_summary,
+        partition_chronological,
+    )
+    from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
+    from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
+    from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
+    from hsca_fast.memory.turns import Turn
+    from hsca_fast.ranking import (
+        RECENCY_DECAY,
+        SCOPE_WEIGHT,
+        Gating,
+        GatingConfig,
+        TopK,
+        authority_weights,
+        coarse_candidates,
+        estimate_tokens,
+        expand_hops,
+        extract_keywords,
+        fit_budget,
+        fuse_ranks,
+        gating_scalar,
+        hybrid_scores,
+        hybrid_top_k,
+        keyword_coverage,
+        merge_ranked,
+        recency,
+        second_pass_scores,
+        second_pass_top_k,
+    )
     from hsca_fast.text.explanation import (
         CategoryTotal,
         Coherence,
@@ -42,7 +82,17 @@ if TYPE_CHECKING:
 
 # By module; the imports above say the same to type checkers.
 _NAMES = {
+    "assembly.context": "AssembledContext ContextItem assemble check_hard_reserve",
+    "assembly.document": "AuthoredDocument AuthoredNode partition_document",
+    "assembly.recall": "Candidate RecallConfig",
+    "assembly.tail": "Tail recent_tail",
     "config": "ScoringConfig",
+    "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
+    "memory.onnx_summarizer": "OnnxSummarizer",
+    "memory.preservation": "Preservation decay_rate preservation summary_confidence",
+    "memory.summarizer": "Draft Summarizer extractive_summary",
+    "memory.turns": "Turn",
+    "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
     "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
@@ -65,21 +115,33 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
+    "RECENCY_DECAY",
+    "SCOPE_WEIGHT",
+    "AssembledContext",
+    "AuthoredDocument",
+    "AuthoredNode",
     "BackfillReport",
     "BlockFactors",
     "Calibration",
     "CallableEmbedder",
+    "Candidate",
     "CascadeIndex",
     "Category",
     "CategoryTotal",
     "Coherence",
+    "CompactionReport",
+    "CompactionStore",
+    "ContextItem",
     "Cue",
     "CueSpan",
     "DamagedIndexError",
     "Dedup",
     "DomainModel",
     "DomainTag",
+    "Draft",
     "Embedder",
+    "Gating",
+    "GatingConfig",
     "HashEmbedder",
     "Lexicon",
     "LexiconError",
@@ -89,6 +151,9 @@ __all__ = [
     "NuanceFlag",
     "NuanceModel",
     "OnnxEmbedder",
+    "OnnxSummarizer",
+    "Preservation",
+    "RecallConfig",
     "RelationalWeights",
     "Rotation",
     "ScoreBatch",
@@ -97,22 +162,52 @@ __all__ = [
     "Segmentation",
     "SentimentSpan",
     "StaticEmbedder",
+    "Summarizer",
+    "Tail",
     "TextExplanation",
+    "TopK",
+    "Turn",
     "WeightedChunk",
+    "assemble",
+    "authority_weights",
     "bundled_nuance_models",
     "calibrate_thresholds",
+    "check_hard_reserve",
     "check_model",
+    "coarse_candidates",
+    "compact_session",
+    "decay_rate",
     "deduplicate",
     "default_embedder",
+    "estimate_tokens",
+    "expand_hops",
+    "expand_summary",
     "explain_text",
+    "extract_keywords",
+    "extractive_summary",
+    "fit_budget",
     "fit_rotation",
+    "fuse_ranks",
+    "gating_scalar",
+    "hybrid_scores",
+    "hybrid_top_k",
+    "keyword_coverage",
+    "merge_ranked",
     "minilm_embedder",
     "mmr",
+    "partition_chronological",
+    "partition_document",
     "prefix_tiers",
+    "preservation",
+    "recency",
+    "recent_tail",
     "relational_weights",
     "score_text",
     "score_texts",
+    "second_pass_scores",
+    "second_pass_top_k",
     "segment",
+    "summary_confidence",
 ]
 
 

@@ -4,6 +4,19 @@
 
 namespace hsca {
 
+const VectorKernels& vector_kernels(Isa isa) noexcept {
+    switch (isa) {
+#if defined(HSCA_X86_KERNELS)
+        case Isa::avx512:
+            return isa_avx512::kernels;
+        case Isa::avx2:
+            return isa_avx2::kernels;
+#endif
+        default:
+            return isa_baseline::kernels;
+    }
+}
+
 bool dot_products(const Rows& queries, const Rows& rows, std::size_t threads, Isa isa, Stop::Poll poll,
                   std::span<float> out) {
     if (queries.dims != rows.dims || out.size() != queries.n * rows.n) {

@@ -19,13 +19,13 @@ NO_ROW = 0xFFFFFFFF
 _STREAM_VALUES = 4 << 20  # more than caches hold
 
 
-cdef extern from "hsca/vectors/isa.hpp" namespace "hsca" nogil:
+cdef extern from "hsca/isa.hpp" namespace "hsca" nogil:
     enum class Isa:
         baseline
         avx2
         avx512
-    Isa c_detected_isa "hsca::detected_isa"() noexcept
-    cbool c_isa_supported "hsca::isa_supported"(Isa) noexcept
+    Isa best_isa() noexcept
+    cbool has_isa(Isa) noexcept
     string_view c_isa_name "hsca::isa_name"(Isa) noexcept
 
 
@@ -156,16 +156,16 @@ _LEVELS = {"baseline": Isa.baseline, "avx2": Isa.avx2, "avx512": Isa.avx512}
 
 cdef Isa _isa(str name) except *:
     if name is None:
-        return c_detected_isa()
+        return best_isa()
     cdef Isa isa = <Isa><int>_LEVELS[name]
-    if not c_isa_supported(isa):
+    if not has_isa(isa):
         raise ValueError(f"this machine has no {name}")
     return isa
 
 
 def isa_levels():
     """The instruction sets this machine can run, the one that is used last."""
-    return tuple(name for name in _LEVELS if c_isa_supported(<Isa><int>_LEVELS[name]))
+    return tuple(name for name in _LEVELS if has_isa(<Isa><int>_LEVELS[name]))
 
 
 cdef Rows _rows(const float[:, ::1] matrix, size_t dims) noexcept:

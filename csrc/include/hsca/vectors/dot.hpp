@@ -6,7 +6,7 @@
 #include <span>
 
 #include "hsca/parallel.hpp"
-#include "hsca/vectors/isa.hpp"
+#include "hsca/isa.hpp"
 #include "hsca/vectors/kernels.hpp"
 
 namespace hsca {

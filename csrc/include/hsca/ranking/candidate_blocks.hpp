@@ -1,0 +1,82 @@
+// candidate_blocks.hpp -- runs a kernel over all candidates, block by block, on threads; and keeps the best rows while
+// a block's scores are still in the first-level cache.
+//
+// `score(begin, count, out)` is one call of a kernel of candidate_kernels.hpp and returns what it returns. A block's
+// scores do not depend on any other block, so neither threads nor block sizes change a result.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "hsca/parallel.hpp"
+#include "hsca/ranking/best_rows.hpp"
+#include "hsca/ranking/candidate_kernels.hpp"
+
+namespace hsca {
+
+enum class Outcome {
+    done,
+    refused,  // an input was not finite, or a scope not known
+    stopped,  // by `poll`
+};
+
+struct Workers {
+    std::size_t threads = 1;
+    Stop::Poll poll = nullptr;
+    Isa isa = best_isa();
+};
+
+template <class T, class Score>
+Outcome score_candidates(std::size_t n, const Workers& workers, T* out, const Score& score) {
+    constexpr std::size_t kGrain = 16384;
+    std::atomic<bool> refused{false};
+    Stop stop(workers.poll);
+    const bool finished =
+        parallel_for(n, workers.threads, kGrain, stop, [&](std::size_t, std::size_t begin, std::size_t end) {
+            if (score(begin, end - begin, out + begin)) refused = true;
+        });
+    return refused ? Outcome::refused : finished ? Outcome::done : Outcome::stopped;
+}
+
+template <class T>
+struct BestCandidates {
+    std::vector<ScoredRow<T>> rows;
+    Outcome outcome;
+};
+
+template <class T, class Score>
+BestCandidates<T> best_candidates(std::size_t n, std::size_t k, const Workers& workers, const Score& score) {
+    constexpr std::size_t kGrain = 16384, kBlock = 1024, kPart = 64;
+    if (k == 0) throw std::invalid_argument("k must be at least 1");
+    k = std::min(k, std::max<std::size_t>(n, 1));
+    const auto count_above = candidate_kernels<T>(workers.isa).count_above;
+    std::vector<BestRows<T>> best(std::clamp<std::size_t>(workers.threads, 1, n / kGrain + 1), BestRows<T>(k));
+    std::atomic<bool> refused{false};
+    Stop stop(workers.poll);
+    const bool finished =
+        parallel_for(n, best.size(), kGrain, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
+            std::array<T, kBlock> scores;
+            for (std::size_t i = begin; i < end; i += kBlock) {
+                const std::size_t count = std::min(kBlock, end - i);
+                if (score(i, count, scores.data())) refused = true;
+                // Few blocks hold a row that matters, and few parts of those.
+                if (!count_above(scores.data(), count, best[worker].floor())) continue;
+                for (std::size_t part = 0; part < count; part += kPart) {
+                    const std::span<const T> some(scores.data() + part, std::min(kPart, count - part));
+                    if (count_above(some.data(), some.size(), best[worker].floor())) {
+                        best[worker].offer(some, static_cast<std::int64_t>(i + part));
+                    }
+                }
+            }
+        });
+    for (std::size_t worker = 1; worker < best.size(); ++worker) best[0].merge(best[worker]);
+    const auto rows = best[0].finish();
+    return {{rows.begin(), rows.end()}, refused ? Outcome::refused : finished ? Outcome::done : Outcome::stopped};
+}
+
+}  // namespace hsca

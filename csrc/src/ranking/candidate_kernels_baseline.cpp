@@ -1,0 +1,2 @@
+#define HSCA_ISA_TABLE(T) candidate_kernels_baseline_##T
+#include "candidate_kernels.inl"

@@ -1,0 +1,6 @@
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+def number_columns(records: list[Any], names: tuple[str, ...]) -> npt.NDArray[np.float64]: ...

@@ -1,0 +1,34 @@
+"""Reciprocal rank fusion with variance damping."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+
+def fuse_ranks(
+    rankings: Sequence[Sequence[tuple[Hashable, float]]],
+    *,
+    weights: Sequence[float],
+    k: float = 60.0,
+    damping: float | None = None,
+) -> dict[Hashable, float]:
+    """Σ w_s / (k + rank), rank from 0. With damping v a ranking whose score variance is below v has its weight times
+    max(1/2, variance / v), and all weights are rescaled to their old sum."""
+    used = list(weights)
+    if damping is not None:
+        for i, ranking in enumerate(rankings):
+            values = [score for _, score in ranking]
+            mean = sum(values) / len(values) if values else 0.0
+            variance = sum((v - mean) ** 2 for v in values) / len(values) if values else 0.0
+            if variance < damping:
+                used[i] *= max(0.5, variance / damping)
+        total = sum(used)
+        used = [w * sum(weights) / total for w in used] if total > 0 else used
+    fused: dict[Hashable, float] = {}
+    for weight, ranking in zip(used, rankings, strict=True):
+        seen = set()
+        for rank, (item, _) in enumerate(ranking):
+            if item not in seen:
+                fused[item] = fused.get(item, 0.0) + weight / (k + rank)
+            seen.add(item)
+    return fused

@@ -1,0 +1,27 @@
+"""What texts cost: the built-in estimate in one call, or the caller's own counter, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import index
+
+from hsca_fast.ranking import estimate_tokens
+
+CountTokens = Callable[[str], int]
+
+
+def token_costs(texts: Sequence[str], count_tokens: CountTokens | None, what: str) -> list[int]:
+    """Cost of every text; a counter that does not give an int of at least 0 is named with the row."""
+    if count_tokens is None:
+        costs: list[int] = estimate_tokens(texts).tolist() if len(texts) else []
+        return costs
+    costs = []
+    for row, text in enumerate(texts):
+        try:
+            cost = index(count_tokens(text))
+        except TypeError as error:
+            raise TypeError(f"count_tokens must return an int, for {what} {row}: {error}") from error
+        if cost < 0:
+            raise ValueError(f"count_tokens returned {cost} for {what} {row}")
+        costs.append(cost)
+    return costs

@@ -1,0 +1,1 @@
+"""What is kept for ever and how it is condensed: turns, summaries of them, compaction."""
