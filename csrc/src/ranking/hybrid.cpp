@@ -23,7 +23,7 @@ void set_hybrid_terms(const double* weights, double delta, const double* decays,
     terms.beta = static_cast<T>(weights[1]);
     terms.delta = static_cast<T>(delta);
     for (std::size_t i = 0; i < n_scopes; ++i) {
-        terms.decay[i] = static_cast<T>(decays[i]);
+        terms.rate[i] = static_cast<T>(decays[i] * 1.44269504088896338700);
         terms.weight[i] = static_cast<T>(weights[2] * scope_weights[i]);
     }
     terms.n_scopes = n_scopes;

@@ -22,7 +22,7 @@ template <class T>
 struct HybridTerms {
     T alpha, beta;         // normalised weights of cosine and recency
     T delta;               // quality penalty
-    T decay[kMaxScopes];   // lambda_s by scope
+    T rate[kMaxScopes];    // lambda_s log2(e) by scope
     T weight[kMaxScopes];  // gamma * S by scope
     std::size_t n_scopes;
 };

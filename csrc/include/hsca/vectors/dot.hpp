@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <span>
 
-#include "hsca/parallel.hpp"
 #include "hsca/isa.hpp"
+#include "hsca/parallel.hpp"
 #include "hsca/vectors/kernels.hpp"
 
 namespace hsca {
