@@ -8,7 +8,10 @@ Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/form
 """
 
 from hsca_fast.config import ScoringConfig
+from hsca_fast.context.conversation_map import ConversationMap, Transition, leading_domain, merge_maps
 from hsca_fast.context.engine import HSCAEngine
+from hsca_fast.context.provenance import Provenance
+from hsca_fast.files import Tear, TornFileWarning
 from hsca_fast.text.explanation import (
     CategoryTotal,
     Coherence,
@@ -30,6 +33,7 @@ __all__ = [
     "CategoryTotal",
     "Coherence",
     "ContextSnapshot",
+    "ConversationMap",
     "Cue",
     "CueSpan",
     "DomainModel",
@@ -40,15 +44,21 @@ __all__ = [
     "ModelWarning",
     "NuanceFlag",
     "NuanceModel",
+    "Provenance",
     "RelationalWeights",
     "ScoreBatch",
     "ScoringConfig",
     "Segmentation",
     "SentimentSpan",
+    "Tear",
     "TextExplanation",
+    "TornFileWarning",
+    "Transition",
     "WeightedChunk",
     "bundled_nuance_models",
     "explain_text",
+    "leading_domain",
+    "merge_maps",
     "relational_weights",
     "score_text",
     "score_texts",
