@@ -8,9 +8,11 @@ Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/form
 """
 
 from hsca_fast.config import ScoringConfig
+from hsca_fast.context.claims import ClaimGraph, ClaimNode, ClaimType, EvidenceEdge, Relation
 from hsca_fast.context.conversation_map import ConversationMap, Transition, leading_domain, merge_maps
 from hsca_fast.context.engine import HSCAEngine
 from hsca_fast.context.provenance import Provenance
+from hsca_fast.context.session import SessionState, SessionStatus, SessionStore, StaleSessionError
 from hsca_fast.files import Tear, TornFileWarning
 from hsca_fast.text.explanation import (
     CategoryTotal,
@@ -31,6 +33,9 @@ __all__ = [
     "BlockFactors",
     "Category",
     "CategoryTotal",
+    "ClaimGraph",
+    "ClaimNode",
+    "ClaimType",
     "Coherence",
     "ContextSnapshot",
     "ConversationMap",
@@ -38,6 +43,7 @@ __all__ = [
     "CueSpan",
     "DomainModel",
     "DomainTag",
+    "EvidenceEdge",
     "HSCAEngine",
     "Lexicon",
     "LexiconError",
@@ -45,11 +51,16 @@ __all__ = [
     "NuanceFlag",
     "NuanceModel",
     "Provenance",
+    "Relation",
     "RelationalWeights",
     "ScoreBatch",
     "ScoringConfig",
     "Segmentation",
     "SentimentSpan",
+    "SessionState",
+    "SessionStatus",
+    "SessionStore",
+    "StaleSessionError",
     "Tear",
     "TextExplanation",
     "TornFileWarning",

@@ -64,8 +64,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    with suppress(OSError):  # not every file system can; the file itself is safe by now
-        descriptor = os.open(folder, os.O_RDONLY)
+    sync_directory(folder)
+
+
+def sync_directory(path: str | os.PathLike[str]) -> None:
+    """Make the names in a directory durable."""
+    with suppress(OSError):  # not every file system can; the files themselves are safe by now
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
