@@ -309,7 +309,7 @@ def test_a_torn_or_foreign_file_is_refused(tmp_path):
     whole = path.read_bytes()
     for cut in range(0, len(whole) - 1, 97):
         path.write_bytes(whole[:cut])
-        with pytest.raises(ValueError, match="engine.jsonl"):
+        with pytest.raises(ValueError, match=r"engine\.jsonl"):
             HSCAEngine.load(path)
     path.write_bytes(whole.replace(b'"version":1', b'"version":7', 1))
     with pytest.raises(ValueError, match="version 7"):

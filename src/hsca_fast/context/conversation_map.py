@@ -227,6 +227,8 @@ class ConversationMap(Sequence[ContextSnapshot]):
         if not isinstance(query, str):
             raise TypeError(f"query must be str, not {type(query).__name__}")
         near = relevance.locality(len(self), context_position, radius)
+        if not self._snapshots:
+            return near
         signals = []
         if self._has_text():
             if self._word_weights is None:
@@ -273,7 +275,7 @@ class ConversationMap(Sequence[ContextSnapshot]):
         found = [origin for origin in origins if origin is not None]
         if found and len(found) < len(origins):
             raise ValueError(f"{os.fspath(path)}: only some snapshots have a provenance")
-        loaded = _with_origins(snapshots, found or None)
+        loaded = _with_origins(snapshots, found)
         loaded.tear = tear
         return loaded
 
@@ -357,7 +359,7 @@ def merge_maps(
 
 def _with_origins(snapshots: Sequence[ContextSnapshot], origins: Sequence[Provenance] | None) -> ConversationMap:
     made = ConversationMap(snapshots)
-    made._origins = None if origins is None else tuple(origins)
+    made._origins = tuple(origins) if origins else None
     return made
 
 
@@ -382,10 +384,19 @@ def _renamed(snapshot: ContextSnapshot, namespace: str) -> ContextSnapshot:
 
     def renamed(chunk: WeightedChunk) -> WeightedChunk:
         parent = None if chunk.parent_id is None else prefix + chunk.parent_id
-        return replace(chunk, chunk_id=prefix + chunk.chunk_id, parent_id=parent)
+        return replace(
+            chunk,
+            chunk_id=prefix + chunk.chunk_id,
+            domain_tags=[*chunk.domain_tags],
+            nuance_flags=[*chunk.nuance_flags],
+            parent_id=parent,
+        )
 
     return replace(
-        snapshot, snapshot_id=prefix + snapshot.snapshot_id, chunks=[renamed(chunk) for chunk in snapshot.chunks]
+        snapshot,
+        snapshot_id=prefix + snapshot.snapshot_id,
+        chunks=[renamed(chunk) for chunk in snapshot.chunks],
+        domain_summary={**snapshot.domain_summary},
     )
 
 
