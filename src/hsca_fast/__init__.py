@@ -1,6 +1,7 @@
 """hsca_fast turns text into context, in native code, in batches, with no model required.
 
     text ──► text/       relational weight, coherence and domain, nuance (layers 1 to 3)     ──► ScoreBatch, WeightedChunk
+    text ──► context/    adaptive window, conversation map, sessions, claims (layer 4)       ──► ContextSnapshot
     text ──► vectors/    embedders, model guard; prefix tiers, cascade, MMR, de-duplication  ──► vectors, nearest rows
     turns ─► memory/     summaries of old turns, as views of them                            ──► CompactionReport
     query ─► assembly/   rules, recent tail and recall within a budget                       ──► AssembledContext
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from hsca_fast.assembly.recall import Candidate, RecallConfig
     from hsca_fast.assembly.tail import Tail, recent_tail
     from hsca_fast.config import ScoringConfig
+    from hsca_fast.context.claims import ClaimGraph, ClaimNode, ClaimType, EvidenceEdge, Relation
+    from hsca_fast.context.conversation_map import ConversationMap, Transition, leading_domain, merge_maps
+    from hsca_fast.context.engine import HSCAEngine
+    from hsca_fast.context.provenance import Provenance
+    from hsca_fast.context.session import SessionState, SessionStatus, SessionStore, StaleSessionError
+    from hsca_fast.files import Tear, TornFileWarning
     from hsca_fast.memory.compaction import (
         CompactionReport,
         CompactionStore,
@@ -67,7 +74,7 @@ if TYPE_CHECKING:
     from hsca_fast.text.relational import BlockFactors, RelationalWeights, relational_weights
     from hsca_fast.text.scoring import ScoreBatch, score_text, score_texts
     from hsca_fast.text.segmentation import Segmentation, segment
-    from hsca_fast.types import DomainTag, NuanceFlag, WeightedChunk
+    from hsca_fast.types import ContextSnapshot, DomainTag, NuanceFlag, WeightedChunk
     from hsca_fast.vectors.calibration import Calibration
     from hsca_fast.vectors.cascade import BackfillReport, CascadeIndex, SearchResult, calibrate_thresholds
     from hsca_fast.vectors.dedup import Dedup, deduplicate
@@ -87,6 +94,12 @@ _NAMES = {
     "assembly.recall": "Candidate RecallConfig",
     "assembly.tail": "Tail recent_tail",
     "config": "ScoringConfig",
+    "context.claims": "ClaimGraph ClaimNode ClaimType EvidenceEdge Relation",
+    "context.conversation_map": "ConversationMap Transition leading_domain merge_maps",
+    "context.engine": "HSCAEngine",
+    "context.provenance": "Provenance",
+    "context.session": "SessionState SessionStatus SessionStore StaleSessionError",
+    "files": "Tear TornFileWarning",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
@@ -99,7 +112,7 @@ _NAMES = {
     "text.relational": "BlockFactors RelationalWeights relational_weights",
     "text.scoring": "ScoreBatch score_text score_texts",
     "text.segmentation": "Segmentation segment",
-    "types": "DomainTag NuanceFlag WeightedChunk",
+    "types": "ContextSnapshot DomainTag NuanceFlag WeightedChunk",
     "vectors.calibration": "Calibration",
     "vectors.cascade": "BackfillReport CascadeIndex SearchResult calibrate_thresholds",
     "vectors.dedup": "Dedup deduplicate",
@@ -128,10 +141,15 @@ __all__ = [
     "CascadeIndex",
     "Category",
     "CategoryTotal",
+    "ClaimGraph",
+    "ClaimNode",
+    "ClaimType",
     "Coherence",
     "CompactionReport",
     "CompactionStore",
     "ContextItem",
+    "ContextSnapshot",
+    "ConversationMap",
     "Cue",
     "CueSpan",
     "DamagedIndexError",
@@ -140,8 +158,10 @@ __all__ = [
     "DomainTag",
     "Draft",
     "Embedder",
+    "EvidenceEdge",
     "Gating",
     "GatingConfig",
+    "HSCAEngine",
     "HashEmbedder",
     "Lexicon",
     "LexiconError",
@@ -153,7 +173,9 @@ __all__ = [
     "OnnxEmbedder",
     "OnnxSummarizer",
     "Preservation",
+    "Provenance",
     "RecallConfig",
+    "Relation",
     "RelationalWeights",
     "Rotation",
     "ScoreBatch",
@@ -161,11 +183,18 @@ __all__ = [
     "SearchResult",
     "Segmentation",
     "SentimentSpan",
+    "SessionState",
+    "SessionStatus",
+    "SessionStore",
+    "StaleSessionError",
     "StaticEmbedder",
     "Summarizer",
     "Tail",
+    "Tear",
     "TextExplanation",
     "TopK",
+    "TornFileWarning",
+    "Transition",
     "Turn",
     "WeightedChunk",
     "assemble",
@@ -192,6 +221,8 @@ __all__ = [
     "hybrid_scores",
     "hybrid_top_k",
     "keyword_coverage",
+    "leading_domain",
+    "merge_maps",
     "merge_ranked",
     "minilm_embedder",
     "mmr",

@@ -152,13 +152,13 @@ def test_time_is_linear_in_length(unit):
         text = unit * (n // len(unit))
         best = 1e9
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.thread_time()  # other people's work on the machine does not count
             score_texts([text])
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.thread_time() - start)
         return best
 
-    # Quadratic behaviour would give 16; the bound is loose because machines are shared.
-    assert seconds(1_600_000) < 10 * max(seconds(400_000), 0.002)
+    # Quadratic behaviour would give 64.
+    assert seconds(3_200_000) < 32 * max(seconds(400_000), 0.002)
 
 
 def test_interrupt_answers_quickly():
