@@ -48,6 +48,19 @@ def refuse_infinite(rows: Float32, name: str) -> None:
         raise ValueError(f"{name} has values that are not finite float32 numbers in {count}: {shown}")
 
 
+def as_values(values: npt.ArrayLike, name: str, n_rows: int) -> npt.NDArray[np.float64]:
+    """`values` as one finite float64 number for each row of embeddings."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu" and array.size:
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    if array.shape != (n_rows,):
+        raise ValueError(f"{name} has shape {array.shape}; embeddings has {n_rows} rows")
+    numbers = np.ascontiguousarray(array, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name}[{int(np.argmin(np.isfinite(numbers)))}] is not finite")
+    return numbers
+
+
 def as_ids(values: npt.ArrayLike, name: str) -> Int64:
     """`values` as int64 ids, none negative."""
     array = np.asarray(values)

@@ -149,6 +149,7 @@ class CascadeIndex:
         self._row_of: dict[int, int] = {}
         self._next_id = 0
         self._tiers: list[_native.TierCodes | None] = [None] * len(self._dims)
+        self._led_at = [0] * len(self._dims)
         self._dirty: list[set[int]] = [set() for _ in self._dims]
 
     @property
@@ -245,8 +246,7 @@ class CascadeIndex:
         self._row_of.update(zip(new_ids.tolist(), range(begin, end), strict=True))
         self._next_id = max(self._next_id, int(new_ids.max(initial=-1)) + 1)
         self._n = end
-        for tier in range(len(self._dims) - 1, -1, -1):  # widest first, as the document has it
-            self._encode(tier, begin, end)
+        self._encode_tiers([(begin, end)])
         if self._faiss is not None:
             self._faiss.extend(self._rows)
         return new_ids
@@ -273,12 +273,10 @@ class CascadeIndex:
                 marked.discard(i)
         self._row_of.update(zip(self._ids[holes].tolist(), holes.tolist(), strict=True))
         self._n = left
-        for number in range(len(self._dims)):
-            codes = self._tiers[number]
+        for codes in self._tiers:
             if codes is not None:
                 codes.truncate(left)
-            for hole in holes.tolist():
-                self._encode(number, hole, hole + 1)
+        self._encode_tiers(_runs(holes.tolist()))
         if self._faiss is not None:
             self._faiss.forget()
         return len(gone)
@@ -320,16 +318,22 @@ class CascadeIndex:
         ids[: self._n] = self._ids[: self._n]
         self._vectors, self._ids = vectors, ids
 
+    def _encode_tiers(self, runs: list[tuple[int, int]]) -> None:
+        """Ranges of rows in every tier. All are marked before any is made: an interrupt leaves no tier unmarked."""
+        for marked in self._dirty:
+            for begin, end in runs:
+                marked.update(self._ids[begin:end].tolist())
+        for number in range(len(self._dims) - 1, -1, -1):  # widest first, as the document has it
+            for begin, end in runs:
+                self._encode(number, begin, end)
+
     def _encode(self, number: int, begin: int, end: int) -> None:
-        """Rows [begin, end) of a tier. They are marked until it is done; a failure of one tier is no other's."""
+        """Rows [begin, end) of a tier, which are marked; a failure of one tier is no other's."""
         marked = self._dirty[number]
-        ids = self._ids[begin:end].tolist()
-        marked.update(ids)
         try:
-            codes = self._tiers[number]
-            if codes is None:
-                width = self._dims[number]
-                codes = _native.TierCodes(width, _native.leading_segments(self._rows, width, _LEADING_SHARE))
+            codes = self._codes_to_fill(number)
+            if codes is not self._tiers[number]:  # new ones hold nothing yet
+                begin, end = 0, self._n
             codes.encode(self._rows, begin, end, EPS)
         except Exception as error:
             warnings.warn(
@@ -340,7 +344,17 @@ class CascadeIndex:
             )
             return
         self._tiers[number] = codes
-        marked.difference_update(ids)
+        marked.difference_update(self._ids[begin:end].tolist())
+
+    def _codes_to_fill(self, number: int) -> _native.TierCodes:
+        """The tier's codes; new ones where it has grown so much that other segments should lead."""
+        codes = self._tiers[number]
+        if codes is not None and self._n < 2 * self._led_at[number]:
+            return codes
+        width = self._dims[number]
+        lead = _native.leading_segments(self._rows, width, _LEADING_SHARE)
+        self._led_at[number] = self._n
+        return codes if codes is not None and codes.lead == lead else _native.TierCodes(width, lead)
 
     def _complete(self, number: int) -> _native.TierCodes | None:
         """A tier that holds every record."""
@@ -399,6 +413,8 @@ class CascadeIndex:
         if allowed_ids is None:
             return None
         wanted = as_ids(allowed_ids, "allowed_ids")
+        if 8 * len(wanted) > self._n:
+            return np.isin(self._ids[: self._n], wanted).view(np.uint8)
         allowed = np.zeros(self._n, np.uint8)
         rows = [row for row in map(self._row_of.get, wanted.tolist()) if row is not None]
         allowed[rows] = 1

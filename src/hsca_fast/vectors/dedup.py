@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hsca_fast._native import vectors as _native
 from hsca_fast._native.inputs import thread_count
-from hsca_fast.vectors.arrays import Int64, as_number, as_rows
+from hsca_fast.vectors.arrays import Int64, as_number, as_rows, as_values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,16 +50,10 @@ def deduplicate(
     ([2, 1], [0, 1, 0], 1)
     """
     rows = as_rows(embeddings, "embeddings", ndim=(2,))
-    values = np.asarray(scores)
-    if values.dtype.kind not in "fiu" and values.size:
-        raise TypeError(f"scores must hold real numbers, not {values.dtype}")
-    if values.shape != (len(rows),):
-        raise ValueError(f"scores has shape {values.shape}; embeddings has {len(rows)} rows")
-    if not np.isfinite(values).all():
-        raise ValueError(f"scores[{int(np.argmin(np.isfinite(values)))}] is not finite")
+    values = as_values(scores, "scores", len(rows))
     threshold = as_number(threshold, "threshold", low=1e-3, high=1.0)
     component = _native.connected_components(rows, threshold, thread_count(threads))
-    best_first = np.lexsort((np.arange(len(rows)), -values.astype(np.float64)))
+    best_first = np.lexsort((np.arange(len(rows)), -values))
     _, first, inverse, counts = np.unique(
         component[best_first], return_index=True, return_inverse=True, return_counts=True
     )

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hsca_fast._native import vectors as _native
-from hsca_fast.vectors.arrays import Int64, as_count, as_number, as_rows
+from hsca_fast.vectors.arrays import Int64, as_count, as_number, as_rows, as_values
 
 
 def mmr(
@@ -49,14 +49,7 @@ def mmr(
     [0, 2]
     """
     rows = as_rows(embeddings, "embeddings", ndim=(2,))
-    values = np.asarray(relevance)
-    if values.dtype.kind not in "fiu" and values.size:
-        raise TypeError(f"relevance must hold real numbers, not {values.dtype}")
-    if values.shape != (len(rows),):
-        raise ValueError(f"relevance has shape {values.shape}; embeddings has {len(rows)} rows")
-    values = np.ascontiguousarray(values, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError(f"relevance[{int(np.argmin(np.isfinite(values)))}] is not finite")
+    values = as_values(relevance, "relevance", len(rows))
     k = as_count(k, "k")
     lambda_ = as_number(lambda_, "lambda_", low=0.0, high=1.0)
     group_weight = as_number(group_weight, "group_weight", low=0.0, high=1e6)
