@@ -303,6 +303,11 @@ void CoherenceLayer::add_sentence(const unsigned char* text, std::size_t begin, 
                       : char_class(decode_utf8(text + places[0].begin, text + end).value) != CharClass::lower;
 }
 
+double CoherenceLayer::english_share() const noexcept {
+    if (!counts_.words) return 0.0;
+    return static_cast<double>(counts_.listed - counts_.foreign) / static_cast<double>(counts_.words);
+}
+
 CoherenceParts CoherenceLayer::finish() const noexcept {
     CoherenceParts r{};
     if (!counts_.words) return r;
@@ -329,8 +334,7 @@ CoherenceParts CoherenceLayer::finish() const noexcept {
         mean(real(c.letters) / 32.0, real(c.letter_pairs), constant("letters_prior"), constant("letters_pairs"));
     r.letters = sigmoid(constant("letters_slope") * (letters - constant("letters_middle")));
     const double order = mean(real(c.order) / 16.0, real(c.pairs), constant("order_prior"), constant("order_pairs"));
-    const double english =
-        rise(real(c.listed - c.foreign) / real(c.words), constant("english_low"), constant("english_full"));
+    const double english = rise(english_share(), constant("english_low"), constant("english_full"));
     r.order = 1.0 - english * (1.0 - sigmoid(constant("order_slope") * (order - constant("order_middle"))));
     const double quality = constant("length") * r.length + constant("pronouns") * r.pronouns +
                            constant("punctuation") * r.punctuation + constant("clauses") * r.clauses +

@@ -182,6 +182,11 @@ def _sigmoid(z: float) -> float:
     return 1 / (1 + math.exp(-max(-60.0, min(60.0, z))))
 
 
+def english_share(c: Counts) -> float:
+    """Share of the words that are listed English ones, less those of other languages."""
+    return (c.listed - c.foreign) / c.words if c.words else 0.0
+
+
 def finish(c: Counts, k: Mapping[str, float]) -> Coherence:
     """The parts and the score from the counts."""
     if not c.words:
@@ -201,7 +206,7 @@ def finish(c: Counts, k: Mapping[str, float]) -> Coherence:
     mean = (c.letters / 32 + k["letters_prior"] * k["letters_pairs"]) / (c.letter_pairs + k["letters_pairs"])
     r.letters = _sigmoid(k["letters_slope"] * (mean - k["letters_middle"]))
     mean = (c.order / 16 + k["order_prior"] * k["order_pairs"]) / (c.pairs + k["order_pairs"])
-    english = _trapezoid((c.listed - c.foreign) / c.words, k["english_low"], k["english_full"], 2.0, 3.0)
+    english = _trapezoid(english_share(c), k["english_low"], k["english_full"], 2.0, 3.0)
     r.order = 1 - english * (1 - _sigmoid(k["order_slope"] * (mean - k["order_middle"])))
     quality = (
         k["length"] * r.length

@@ -56,6 +56,9 @@ class CoherenceLayer {
 
     CoherenceParts finish() const noexcept;
 
+    // Share of the words that are listed English ones, less those of other languages; 0 without words.
+    double english_share() const noexcept;
+
   private:
     struct Counts {
         std::int64_t sentences = 0;
