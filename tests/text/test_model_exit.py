@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 SCORE = """
-import sys, time, warnings
+import sys, warnings
 import numpy as np
 from hsca_fast import ScoringConfig, score_texts
 warnings.simplefilter("ignore")
 matrix = np.ones((1500, 1500))
 
 def multiplies(texts):
-    end = time.monotonic() + 1.5
-    while time.monotonic() < end:
+    while True:
         matrix @ matrix
 
 model = multiplies if sys.argv[1] == "callable" else sys.argv[1]

@@ -1,8 +1,8 @@
 """Threads that run a user's model and can be left behind when it takes too long.
 
 A thread cannot be ended from outside, and an interpreter that shuts down while one is in native code may crash or hang.
-So a thread that is left behind is asked to stop where that is possible (ONNX), and at exit the process waits for it,
-for a while.
+So an ONNX run that is left behind is told to stop, and at exit every such thread is interrupted and waited for, for a
+while: one call into native code cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -63,4 +63,14 @@ def wait_for_those_left(seconds: float = SECONDS_AT_EXIT) -> bool:
     return not any(worker.is_alive() for worker in _left_behind)
 
 
-atexit.register(wait_for_those_left)
+@atexit.register
+def _end_those_left() -> None:
+    """Raises SystemExit in every thread that was left behind, which ends it at its next step in Python, and waits."""
+    running = [worker.ident for worker in _left_behind if worker.is_alive() and worker.ident is not None]
+    if not running:
+        return
+    import ctypes
+
+    for thread in running:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(SystemExit))
+    wait_for_those_left()
