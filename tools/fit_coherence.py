@@ -215,7 +215,7 @@ CONSTANTS = {
     "glue_prior": 0.4, "glue_words": 2.0, "glue_low": 0.0, "glue_full": 0.2,
     "letters_prior": 0.3, "letters_pairs": 4.0,
     "order_prior": 0.3, "order_pairs": 2.0,
-    "english_low": 0.12, "english_full": 0.24,
+    "english_low": 0.12, "english_full": 0.24, "accents_low": 0.1, "accents_full": 0.2,
 }  # fmt: skip
 # What the median of each kind should come to.
 TARGETS = {"fragment": 0.25, "sentence": 0.5, "clause": 0.62, "paragraph": 0.88}

@@ -26,7 +26,7 @@ struct Reader {
     void word(std::size_t begin, std::size_t end) { words.add(begin, end); }
     void sentence(std::size_t, std::size_t end) {
         const auto folded = words.fold();
-        layer.add_sentence(bytes(), end, folded, words.places(), 0.0);
+        layer.add_sentence(bytes(), end, folded, words.places());
     }
     void paragraph(std::size_t, std::size_t) {}
     bool keep_going() { return true; }
@@ -206,13 +206,42 @@ void the_tone_is_the_mean_of_the_sentences() {
     NuanceLayer layer(none, config);
     const auto tone = [&](std::initializer_list<double> compounds) {
         layer.begin();
-        for (const double compound : compounds) layer.add_sentence(nullptr, 0, {}, {}, compound);
+        for (const double compound : compounds) {
+            layer.add_sentence(nullptr, 0, {}, {});
+            layer.add_compound(compound);
+        }
         return layer.finish().flags;
     };
     CHECK_EQ(tone({0.5, -0.25}), 1u);
     CHECK_EQ(tone({0.5, -0.4375}), 4u);
     CHECK_EQ(tone({0.1, -0.5}), 2u);
     CHECK_EQ(tone({}), 0u);
+}
+
+void a_text_without_words_may_have_a_tone() {
+    NuanceConfig config;
+    config.positive_flag = 1;
+    config.neutral_flag = 4;
+    NuanceLayer layer(plain_lexicon(), config);
+    layer.begin();
+    layer.add_compound(0.5);
+    CHECK_EQ(layer.finish().flags, 1u);
+    CHECK_EQ(layer.finish().sentiment, 0.5);
+    layer.begin();
+    layer.add_compound(0.0);
+    CHECK_EQ(layer.finish().flags, 0u);
+}
+
+void a_full_lexicon_takes_known_words() {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < Lexicon::kMaxWords; ++i) texts.push_back("w" + std::to_string(i));
+    std::vector<Cue> cues;
+    for (const std::string& text : texts) cues.push_back(plain(text));
+    cues.push_back(plain("w1 w2"));
+    const Lexicon lexicon(cues, 1);
+    CHECK_EQ(lexicon.n_categories(), 1u);
+    cues.push_back(plain("another"));
+    CHECK_THROWS(Lexicon(cues, 1), std::invalid_argument);
 }
 
 }  // namespace
@@ -228,5 +257,7 @@ int main() {
     random_sentences();
     bad_cues_are_refused();
     the_tone_is_the_mean_of_the_sentences();
+    a_text_without_words_may_have_a_tone();
+    a_full_lexicon_takes_known_words();
     return check::result();
 }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hsca_fast.text.lexicon import Lexicon
+from hsca_fast.text.lexicon import Lexicon, check_together
 from hsca_fast.text.models import (
     DEFAULT_TIMEOUT_SECONDS,
     DomainModel,
@@ -33,7 +33,7 @@ class ScoringConfig:
         of texts to their tags, or the path of an .onnx file. A model that fails leaves its texts `unclassified`.
     nuance_models
         Models for the flags that end in `_model`: paths of .onnx heads, such as `bundled_nuance_models()`, or
-        `NuanceModel` objects. Without one a flag is not assessed.
+        `NuanceModel` objects; or a mapping from flag to such or to a callable. Without one a flag is not assessed.
     lexicons
         Cue lists added to the built-in ones (`Lexicon.from_toml`).
     model_timeout_seconds
@@ -47,7 +47,10 @@ class ScoringConfig:
 
     window: int = 5
     domain_model: str | os.PathLike[str] | Callable[[list[str]], Any] | DomainModel = "linear"
-    nuance_models: Sequence[str | os.PathLike[str] | NuanceModel] = ()
+    nuance_models: (
+        Sequence[str | os.PathLike[str] | NuanceModel]
+        | Mapping[str, str | os.PathLike[str] | NuanceModel | Callable[[list[str]], Any]]
+    ) = ()
     lexicons: Sequence[Lexicon] = ()
     model_timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
 
@@ -62,6 +65,7 @@ class ScoringConfig:
             if not isinstance(lexicon, Lexicon):
                 raise TypeError(f"lexicons[{i}] must be a Lexicon, not {type(lexicon).__name__}")
         object.__setattr__(self, "lexicons", tuple(self.lexicons))
+        check_together(self.lexicons)
         object.__setattr__(self, "domain_model", domain_model_of(self.domain_model))
         object.__setattr__(self, "nuance_models", nuance_models_of(self.nuance_models))
         object.__setattr__(self, "model_timeout_seconds", check_timeout(self.model_timeout_seconds))

@@ -95,8 +95,18 @@ def test_bad_input_gets_a_message(tmp_path, arguments, code, message):
 
 def test_a_missing_model_is_a_warning(tmp_path, capsys):
     (tmp_path / "a.txt").write_text(TEXT)
-    with pytest.warns(match="no_such.onnx"):
-        assert main(["explain", str(tmp_path / "a.txt"), "--domain-model", "no_such.onnx"]) == 0
+    for options in ([], ["--json"]):
+        assert main(["explain", str(tmp_path / "a.txt"), "--domain-model", "no_such.onnx", *options]) == 0
+        out, errors = capsys.readouterr()
+        assert "unclassified" in out
+        assert errors.startswith("hsca: warning: model 'no_such.onnx' cannot be read")
+        assert errors.count("\n") == 1
+
+
+def test_names_of_categories_cannot_talk_to_the_terminal(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("A cat sat.")
+    (tmp_path / "x.toml").write_text('[[category]]\nname = "\\u001b[31mred"\ncues = ["cat"]\n')
+    assert main(["explain", str(tmp_path / "a.txt"), "--lexicon", str(tmp_path / "x.toml")]) == 0
     out = capsys.readouterr().out
-    assert "unclassified" in out
-    assert "warning: model 'no_such.onnx'" in out
+    assert "[31mred" in out
+    assert "\x1b" not in out

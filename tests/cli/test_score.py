@@ -390,3 +390,26 @@ def test_module_runs_as_the_command(corpus):
     done = subprocess.run([*HSCA, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("hsca ")
     assert np.all([part.isdigit() for part in done.stdout.split()[1].split(".")[:2]])
+
+
+@pytest.mark.parametrize("filters", ["", "error"])
+def test_failures_of_a_model_are_added_up_over_batches(tmp_path, filters):
+    with open(tmp_path / "many.jsonl", "w") as file:
+        file.writelines(json.dumps({"text": "A cat sat on the mat. " * 1000}) + "\n" for _ in range(1500))
+    command = [*HSCA, "score", "many.jsonl", "--quiet", "-o", "out.csv", "--domain-model", "none.onnx"]
+    environment = {**os.environ, "PYTHONWARNINGS": filters}
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert ended.returncode == 0
+    assert ended.stderr == (
+        "hsca: warning: model 'none.onnx' cannot be read (No such file or directory): "
+        "domain unclassified for 1500 texts\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "bad", ['name = "domain.foo"', "share = " + "1" * 5001, 'name = "metaphor"', "cues = " + "[" * 5000]
+)
+def test_a_bad_lexicon_is_a_usage_error(tmp_path, capsys, bad):
+    (tmp_path / "x.toml").write_text(f"[[category]]\n{bad}\n" + ("" if "cues" in bad else "cues = []\n"))
+    assert hsca("score", tmp_path, "--lexicon", tmp_path / "x.toml") == 2
+    assert "x.toml:2: " in capsys.readouterr().err

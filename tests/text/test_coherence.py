@@ -128,3 +128,24 @@ def test_threads_and_batches_agree():
     one = hsca_fast.score_texts(texts).coherence_score
     np.testing.assert_array_equal(one, hsca_fast.score_texts(texts, threads=3).coherence_score)
     np.testing.assert_array_equal(one[:5], [hsca_fast.score_texts([t]).coherence_score[0] for t in texts[:5]])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dom stał na zboczu wzgórza, a z okien widać było jezioro. Babcia gotowała kawę każdego ranka, zanim inni się "
+        "obudzili, a dzieci biegły na brzeg, gdy tylko wzeszło słońce. Wieczorem wszyscy siedzieli na werandzie.",
+        "Ev tepenin yamacında duruyordu ve pencerelerinden göl görünüyordu. Büyükanne her sabah diğerleri uyanmadan önce "
+        "kahve pişirirdi, çocuklar güneş doğar doğmaz kıyıya koşardı.",
+        "Talo seisoi mäen rinteellä, ja sen ikkunoista näkyi järvelle asti. Isoäiti keitti kahvia joka aamu ennen kuin "
+        "muut heräsivät, ja lapset juoksivat rantaan heti kun aurinko nousi.",
+    ],
+    ids=["Polish", "Turkish", "Finnish"],
+)
+def test_languages_of_accented_letters_are_no_letter_noise(text):
+    assert_equal_to_reference(text)
+    assert parts_of(text).score > 0.4
+    # Shuffled ASCII letters stay what they are.
+    letters = list(PARAGRAPH)
+    random.Random(3).shuffle(letters)
+    assert parts_of("".join(letters)).score < 0.02

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hsca_fast
+from hsca_fast._native import text as native
+from hsca_fast._reference import coherence, segmentation
 from hsca_fast._reference import domain as reference
-from hsca_fast._reference import segmentation
 
 DATA = files("hsca_fast") / "data"
 MODEL = reference.LinearModel.from_bytes((DATA / "domain_linear.bin").read_bytes())
@@ -62,13 +63,19 @@ def folded(text: str) -> list[list[str]]:
     return found
 
 
+def english_share(text: str) -> float:
+    function_words = frozenset(native.function_words())
+    tables = coherence.Tables(order_words=native.order_words(), **native.coherence_tables())
+    return coherence.english_share(coherence.count(text, tables, function_words))
+
+
 def assert_equal_to_reference(text: str) -> None:
     sentences = folded(text)
     words = [w for s in sentences for w in s]
     scores = reference.linear_scores(words, len(reference.verse_breaks(text.encode())), MODEL)
     found = hsca_fast.explain_text(text)
     np.testing.assert_allclose([found.domain_scores[tag] for tag in reference.TAGS], scores, rtol=1e-12, atol=1e-15)
-    assert hsca_fast.score_texts([text]).domain_bits[0] == reference.linear_bits(scores, MODEL)
+    assert hsca_fast.score_texts([text]).domain_bits[0] == reference.linear_bits(scores, MODEL, english_share(text))
     by_rules = hsca_fast.score_texts([text], config=hsca_fast.ScoringConfig(domain_model="rules")).domain_bits[0]
     assert by_rules == reference.rules_bits(reference.rules_scores(sentences, RULES), RULES)
 
@@ -131,3 +138,19 @@ def test_threads_agree():
     texts = list(SAMPLES.values()) * 40
     one, two = (hsca_fast.score_texts(texts, threads=n).domain_bits for n in (1, 2))
     assert (one == two).all()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Talo seisoi mäen rinteellä, ja sen ikkunoista näkyi järvelle asti. Isoäiti keitti kahvia joka aamu ennen kuin "
+        "muut heräsivät, ja lapset juoksivat rantaan heti kun aurinko nousi. Illalla kaikki istuivat kuistilla, "
+        "kuuntelivat lintuja ja puhuivat menneistä kesistä, joita kukaan ei enää muistanut tarkasti.",
+        "Das Haus stand am Hang, und von den Fenstern sah man bis zum See. Die Großmutter kochte jeden Morgen Kaffee, "
+        "bevor die anderen aufwachten, und die Kinder liefen zum Ufer, sobald die Sonne aufging. Am Abend saßen alle auf "
+        "der Veranda, hörten den Vögeln zu und sprachen von vergangenen Sommern, an die sich niemand genau erinnerte.",
+    ],
+    ids=["Finnish", "German"],
+)
+def test_the_model_does_not_guess_in_languages_it_was_not_taught(text):
+    assert hsca_fast.score_texts([text, text.upper()]).domain_bits.tolist() == [1 << reference.UNCLASSIFIED] * 2

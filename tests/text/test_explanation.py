@@ -93,6 +93,13 @@ def test_flags_that_need_a_model_are_not_assessed():
     )
 
 
+def test_no_domain_scores_where_a_users_model_decides():
+    config = hsca_fast.ScoringConfig(domain_model=lambda texts: [["legal"]])
+    found = explain_text("The court shall hear the plaintiff under this agreement.", config=config)
+    assert found.domain_tags == ["legal"]
+    assert set(found.domain_scores.values()) == {0.0}
+
+
 def test_empty_text():
     found = explain_text("")
     assert (found.layer1_score, found.coherence_score, found.sentiment_score) == (0.0, 0.0, 0.0)

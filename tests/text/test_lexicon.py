@@ -1,3 +1,5 @@
+import pickle
+
 import pytest
 
 import hsca_fast
@@ -92,11 +94,32 @@ def test_lexicons_of_the_user_change_no_other_score():
         ('[[category]]\nname = "x"\ncues = [{text = "y", wait = 3}]\n', 3, "unknown key 'wait'"),
         ("[[category]]\ncues = []\n", 1, "a category needs a name"),
         ('\n\n[[category]]\nname = "x"\n', 3, "needs an array of cues"),
-        ('[[category]]\nname = "x"\nlimit = 3\ncues = []\n', 1, "unknown key 'limit'"),
-        ('[[category]]\nname = "x"\nthreshold = -1\ncues = []\n', 1, "threshold must be a number above 0, not -1"),
-        ('[[category]]\nname = "x"\nshare = 2\ncues = []\n', 1, "share must be a number from 0 to 1, not 2"),
-        ('[[category]]\nname = "x"\ncues = []\n[[category]]\nname = "x"\ncues = []\n', 4, "'x' is there already"),
+        ('[[category]]\nname = "x"\nlimit = 3\ncues = []\n', 3, "unknown key 'limit'"),
+        ('[[category]]\nname = "x"\nthreshold = -1\ncues = []\n', 3, "threshold must be a number above 0, not -1"),
+        ('[[category]]\nname = "x"\nshare = 2\ncues = []\n', 3, "share must be a number from 0 to 1, not 2"),
+        ('[[category]]\nname = "x"\ncues = []\n[[category]]\nname = "x"\ncues = []\n', 5, "'x' is there already"),
         ('[category]\nname = "x"\n', 1, r"a lexicon holds \[\[category\]\] tables"),
+        ('[[category]]\nname = "x"\ncues = []\n[other]\n', 4, r"a lexicon holds \[\[category\]\] tables"),
+        ('category = [\n{name = "x", cues = []},\n{name = "y", cues = [\n7]}]\n', 4, "cue 7 is neither"),
+        (
+            '[[category]]\nname = "x"\n[[category.cues]]\ntext = "a"\n[[category.cues]]\ntext = 7\n',
+            5,
+            "must be a string",
+        ),
+        ('[[category]]\nname = "x"\ncues = [\n"""a "quote"""",\n\'\'\'b\'\'\'\'\',\n"?"]\n', 6, "has no words"),
+        ('[[category]]\nname = "x"\nshare = ' + "1" * 400 + "\ncues = []\n", 3, "share must be a number"),
+        ('[[category]]\nname = "x"\ncues = [{text = "a", weight = ' + "1" * 400 + "}]\n", 3, "weight must be"),
+        ('[[category]]\nname = "x"\nshare = 0x' + "f" * 9000 + "\ncues = []\n", 3, "not a very large int"),
+        ('[[category]]\nname = "x"\nshare = ' + "1" * 5001 + "\ncues = []\n", 3, "a number of too many digits"),
+        ('[[category]]\nname = "x"\ncues = ' + "[" * 5000, 3, "too many brackets"),
+        ('[[category]]\nname = "x"\ncues = [\n"a",\n', 4, "Invalid value|Unclosed array"),
+        ('[[category]]\nname = "x\n', 2, "Illegal character"),
+        ('[[category]]\nname = "domain.foo"\ncues = []\n', 2, "after 'domain.' comes one of physics"),
+        ('[[category]]\nname = "domain.cross_domain"\ncues = []\n', 2, "after 'domain.' comes one of physics"),
+        *(
+            (f'[[category]]\ncues = []\nname = "{flag}"\n', 3, "no cues can set this flag")
+            for flag in ("metaphor", "sarcasm_model", "narrative_thread", "emotional_tone_neutral", "analogy_model")
+        ),
         ('words = ["x"]\n', 1, r"a lexicon holds \[\[category\]\] tables"),
     ],
 )
@@ -105,14 +128,63 @@ def test_a_bad_entry_is_named_with_its_file_and_line(tmp_path, text, line, messa
         Lexicon.from_toml(written(tmp_path, text))
 
 
-def test_a_file_that_is_no_toml(tmp_path):
-    with pytest.raises(LexiconError, match=r"words\.toml: .*line 2"):
-        Lexicon.from_toml(written(tmp_path, '[[category]]\nname = "x\n'))
-    with pytest.raises(LexiconError, match=r"none\.toml: .*No such file"):
+def test_a_file_that_cannot_be_read(tmp_path):
+    with pytest.raises(LexiconError, match=r"none\.toml: No such file"):
         Lexicon.from_toml(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b'[[category]]\nname = "\xe9"\n')
-    with pytest.raises(LexiconError, match=r"latin\.toml: .*utf-8"):
+    with pytest.raises(LexiconError, match=r"latin\.toml:2: byte 0xe9 is no UTF-8"):
         Lexicon.from_toml(tmp_path / "latin.toml")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path):
+    (tmp_path / "bom.toml").write_bytes(b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
+    assert Lexicon.from_toml(tmp_path / "bom.toml") == Lexicon.from_toml(written(tmp_path, GOOD))
+
+
+def test_the_limit_of_categories_is_one_for_every_use():
+    def lexicon(n):
+        return Lexicon([Category(f"own {i}", [f"word{i}"]) for i in range(n)])
+
+    for domain_model in ("linear", "rules"):
+        config = ScoringConfig(lexicons=[lexicon(48)], domain_model=domain_model)
+        assert explain_text("A word47 here.", config=config).categories["own 47"].n_cues == 1
+        with pytest.raises(LexiconError, match="49 categories of your own; there can be 48"):
+            ScoringConfig(lexicons=[lexicon(48), Lexicon([Category("x", ["y"])])], domain_model=domain_model)
+
+
+def test_the_limit_of_words():
+    cues = [f"w{i}" for i in range(65_535)]
+    with pytest.raises(LexiconError, match="different words with the built-in cues; there can be 65535"):
+        ScoringConfig(lexicons=[Lexicon([Category("x", cues)])])
+    # Words that are known already count once.
+    config = ScoringConfig(lexicons=[Lexicon([Category("x", cues[:55_000]), Category("y", cues[:55_000])])])
+    assert explain_text("See w54999.", config=config).categories["y"].n_cues == 1
+
+
+@pytest.mark.parametrize("again", ["don’t panic", "Don't panic,", "  DON'T   panic "])
+def test_the_last_of_equal_cues_counts(again):
+    lexicon = Lexicon([Category("x", [Cue("don't panic", weight=5), Cue(again, weight=2)])])
+    found = explain_text("Don't panic now.", config=ScoringConfig(lexicons=[lexicon]))
+    assert found.categories["x"] == hsca_fast.CategoryTotal(n_cues=1, weight=2.0, n_sentences=1)
+
+
+def test_equal_words_with_other_conditions_are_another_cue():
+    lexicon = Lexicon([Category("x", [Cue("now"), Cue("now", weight=2, at="start")])])
+    config = ScoringConfig(lexicons=[lexicon])
+    assert explain_text("Now it rains.", config=config).categories["x"].weight == 3.0
+    assert explain_text("It rains now.", config=config).categories["x"].weight == 1.0
+
+
+def test_lists_and_strings_will_do():
+    made = Lexicon([Category("x", ["one", Cue("two")])])
+    assert made == Lexicon((Category("x", (Cue("one"), Cue("two"))),))
+    assert hash(made) == hash(pickle.loads(pickle.dumps(made)))
+    for wrong in ("x", 3, ["x"], Category("x", [])):
+        with pytest.raises(TypeError, match="categories"):
+            Lexicon(wrong)
+    for wrong in ("words", 3, [3]):
+        with pytest.raises(TypeError, match="cues"):
+            Category("x", wrong)
 
 
 def test_a_bad_cue_made_by_hand():

@@ -103,6 +103,21 @@ def test_a_model_that_always_raises_is_called_a_few_times_only():
     assert model.guard.failures > 0
 
 
+@pytest.mark.parametrize("answer", [None, [["law"]] * 256])
+def test_a_model_that_always_answers_nonsense_is_called_a_few_times_only(answer):
+    calls = []
+
+    def broken(texts):
+        calls.append(len(texts))
+        return answer
+
+    model = DomainModel(broken)
+    for _ in range(2):  # it may do better in the next call
+        assert failing(model, "3 batches in a row, so the rest was not tried", ["x"] * 2560)[1] == 2560
+    assert calls == [256] * 6
+    assert model.guard.given_up is None
+
+
 def test_only_the_text_that_makes_it_raise_is_lost():
     def picky(texts):
         if any("cat" in text for text in texts):
@@ -122,10 +137,11 @@ def test_whatever_is_raised(error):
     assert failing(DomainModel(broken), error.__name__, ["x"]) == ([["unclassified"]], 1)
 
 
-def test_an_exception_without_a_message():
+@pytest.mark.parametrize("inner", [ValueError, SystemExit])
+def test_an_exception_without_a_message(inner):
     class RudeError(Exception):
         def __str__(self):
-            raise ValueError
+            raise inner
 
     def broken(texts):
         raise RudeError
@@ -214,13 +230,13 @@ def test_one_warning_for_all_models_and_slices():
     with pytest.warns(
         ModelWarning, match="unclassified for 3 texts; .*sarcasm_model not assessed for 3 texts"
     ) as caught:
-        noted.warn(stacklevel=1)
+        models.warn_of(noted.all(), stacklevel=1)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    assert len(noted.messages()) == 2
+    assert [failure.n_texts for failure in noted.all()] == [3, 3]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Failures().warn()
+        models.warn_of(Failures().all())
 
 
 # ---- options -----------------------------------------------------------------------------------------------------
@@ -462,6 +478,23 @@ def test_a_head_of_another_flag(tmp_path):
     model = NuanceModel(write_onnx(tmp_path / "head.onnx"), flag="metaphor")
     with pytest.warns(ModelWarning, match="for the flag sarcasm_model, not metaphor_model"):
         assert not predict_nuance([model], TEXTS).assessed.any()
+
+
+def test_a_head_without_metadata_needs_its_flag_and_threshold(tmp_path):
+    path = write_onnx(tmp_path / "head.onnx", metadata={})  # gives .5
+    for threshold, expected in ((0.4, 2), (0.6, 0)):
+        found = predict_nuance([NuanceModel(path, flag="sarcasm", threshold=threshold)], TEXTS)
+        assert (found.present.tolist(), found.assessed.tolist()) == ([expected] * 5, [2] * 5)
+    with pytest.warns(ModelWarning, match="no usable metadata"):
+        assert not predict_nuance([NuanceModel(path, flag="sarcasm")], TEXTS).assessed.any()
+
+
+def test_two_heads_of_one_flag(tmp_path):
+    heads = [NuanceModel(write_onnx(tmp_path / f"{i}.onnx", bias=bias)) for i, bias in enumerate([-1.0, 1.0])]
+    with pytest.warns(ModelWarning, match=r"'1.onnx' is for the flag sarcasm_model, which another model has already"):
+        found = predict_nuance(heads, TEXTS)
+    assert found.present.tolist() == [0] * 5
+    assert (found.assessed.tolist(), found.n_failed) == ([2] * 5, 5)
 
 
 def test_wrong_domain_file(tmp_path):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import MESSY_TEXT, PROSE
 
 import hsca_fast
-from hsca_fast import ScoringConfig, score_texts
+from hsca_fast import ModelWarning, ScoringConfig, explain_text, score_text, score_texts
 
 BATCHES = st.lists(PROSE | MESSY_TEXT, max_size=12)
 
@@ -195,3 +195,25 @@ def test_window_reaches_the_kernel():
     narrow = score_texts([text], config=ScoringConfig(window=2)).layer1_score[0]
     wide = score_texts([text], config=ScoringConfig(window=50)).layer1_score[0]
     assert narrow != wide
+
+
+@pytest.mark.parametrize(
+    "function", [score_text, explain_text, lambda text, config: score_texts([text], config=config)]
+)
+def test_the_warning_of_a_model_points_at_the_users_line(function):
+    config = ScoringConfig(domain_model=lambda texts: None)
+    with pytest.warns(ModelWarning) as caught:
+        function("A cat sat.", config=config)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize("text", ["😀", ":)", " :) ", "I went home. 😀", "I went home.\n\n:)\n", "😀\n\nI went home."])
+def test_what_has_no_words_has_a_tone(text):
+    batch = score_texts([text])
+    assert batch.sentiment_score[0] > 0.05
+    assert "emotional_tone_positive" in batch.nuance_flags(0)
+
+
+@pytest.mark.parametrize("text", ["", " ", "...", "?!"])
+def test_a_text_without_words_or_feeling_has_no_tone(text):
+    assert (score_texts([text]).sentiment_score[0], score_texts([text]).nuance_flags(0)) == (0.0, [])

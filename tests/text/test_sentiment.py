@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import MESSY_TEXT
 
+import hsca_fast
 from hsca_fast._native import text as native
 from hsca_fast._native.strings import StringColumn
 from hsca_fast._reference import sentiment as reference
@@ -162,3 +163,13 @@ def test_reference_equals_the_package_on_tricky_sentences(analyzer):
 def test_reference_equals_the_package(analyzer, text):
     # Half a unit of the last decimal may fall either way: since Python 3.12 the package's sum() rounds otherwise.
     assert abs(reference.compound(text, LEXICON) - analyzer.polarity_scores(text)["compound"]) <= 0.5e-4 + 1e-12
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(RATED | st.sampled_from(["😀", ":)", "\n\n", "!!", "I left.", "It rains. "]), max_size=6).map(" ".join))
+def test_sentiment_of_a_text_equals_the_reference(text):
+    text = text.encode("utf-8", "replace").decode()
+    sentences = hsca_fast.segment(text).sentences.tolist()
+    expected = reference.text_sentiment(text, sentences, LEXICON)
+    assert hsca_fast.score_texts([text]).sentiment_score[0] == pytest.approx(expected, rel=1e-12, abs=1e-15)
+    assert len(hsca_fast.explain_text(text).sentence_compounds) == len(sentences)

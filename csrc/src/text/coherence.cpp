@@ -55,6 +55,7 @@ static_assert(kMaxSentenceWords * (kLetterBytes - 1) * 64 < std::size_t{1} << (k
 
 struct LetterSum {
     std::int64_t pairs, value;
+    bool has_accent = false;  // a byte outside ASCII
 };
 LetterSum unpack_letters(std::int64_t sum) noexcept {
     const std::int64_t pairs = (sum + (1 << (kPairShift - 1))) >> kPairShift;
@@ -74,13 +75,14 @@ std::int64_t letter_pairs(std::uint64_t bytes) noexcept {
 }
 
 LetterSum letters_of_long_word(const unsigned char* word, std::size_t length) noexcept {
-    LetterSum total{0, 0};
+    LetterSum total{0, 0, word[0] >= 0x80};
     std::size_t last = kLetterCode[word[0]];
     for (std::size_t i = 1; i < length; ++i) {
         const std::size_t code = kLetterCode[word[i]];
         const LetterSum one = unpack_letters(kLetterPairs[last + 32 * code]);
         total.pairs += one.pairs;
         total.value += one.value;
+        total.has_accent |= word[i] >= 0x80;
         last = code;
     }
     return total;
@@ -137,9 +139,11 @@ unsigned gap_class(std::uint32_t code_point) noexcept {
             return kMark;
     }
 }
-const auto kAsciiGapClass = [] {
+constexpr auto kAsciiGapClass = [] {
     std::array<std::uint8_t, 128> classes{};
-    for (std::uint32_t c = 0; c < 128; ++c) classes[c] = static_cast<std::uint8_t>(gap_class(c));
+    classes.fill(kMark);
+    for (const char c : std::string_view{" \t\n\v\f\r"}) classes[static_cast<unsigned char>(c)] = 0;
+    for (const char c : std::string_view{".!?"}) classes[static_cast<unsigned char>(c)] = kMark | kStop;
     return classes;
 }();
 
@@ -246,19 +250,22 @@ void CoherenceLayer::add_sentence(const unsigned char* text, std::size_t begin, 
     }
     if (is_repeated(hash)) return;
     Counts& c = counts_;
-    std::int64_t letter_sum = 0, short_words = 0;
+    std::int64_t letter_sum = 0, short_words = 0, accented = 0;
     for (std::size_t i = 0; i < n_content; ++i) {
         const SentenceWord& word = words[content[i]];
         const WordPlace& place = places[content[i]];
         short_words += is_short(text + place.begin, place.length);
         if (word.length <= kLongWord) [[likely]] {
             letter_sum += letter_pairs(word.key.low);
+            accented += ((word.key.low | word.key.high) & 0x8080808080808080ull) != 0;
         } else {
             const LetterSum sum = letters_of_long_word(text + place.begin, place.length);
             c.letter_pairs += sum.pairs;
             c.letters += sum.value;
+            accented += sum.has_accent;
         }
     }
+    c.accented += accented;
     const LetterSum letters = unpack_letters(letter_sum);
     c.letter_pairs += letters.pairs;
     c.letters += letters.value;
@@ -303,6 +310,11 @@ void CoherenceLayer::add_sentence(const unsigned char* text, std::size_t begin, 
                       : char_class(decode_utf8(text + places[0].begin, text + end).value) != CharClass::lower;
 }
 
+double CoherenceLayer::english_share() const noexcept {
+    if (!counts_.words) return 0.0;
+    return static_cast<double>(counts_.listed - counts_.foreign) / static_cast<double>(counts_.words);
+}
+
 CoherenceParts CoherenceLayer::finish() const noexcept {
     CoherenceParts r{};
     if (!counts_.words) return r;
@@ -327,10 +339,11 @@ CoherenceParts CoherenceLayer::finish() const noexcept {
                    constant("glue_low"), constant("glue_full"));
     const double letters =
         mean(real(c.letters) / 32.0, real(c.letter_pairs), constant("letters_prior"), constant("letters_pairs"));
-    r.letters = sigmoid(constant("letters_slope") * (letters - constant("letters_middle")));
+    const double ascii =
+        1.0 - rise(real(c.accented) / real(c.words), constant("accents_low"), constant("accents_full"));
+    r.letters = 1.0 - ascii * (1.0 - sigmoid(constant("letters_slope") * (letters - constant("letters_middle"))));
     const double order = mean(real(c.order) / 16.0, real(c.pairs), constant("order_prior"), constant("order_pairs"));
-    const double english =
-        rise(real(c.listed - c.foreign) / real(c.words), constant("english_low"), constant("english_full"));
+    const double english = rise(english_share(), constant("english_low"), constant("english_full"));
     r.order = 1.0 - english * (1.0 - sigmoid(constant("order_slope") * (order - constant("order_middle"))));
     const double quality = constant("length") * r.length + constant("pronouns") * r.pronouns +
                            constant("punctuation") * r.punctuation + constant("clauses") * r.clauses +

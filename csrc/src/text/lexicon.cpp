@@ -28,17 +28,6 @@ struct CueWords {
     bool keep_going() { return true; }
 };
 
-std::vector<WordKey> words_of(std::string_view text) {
-    CueWords sink{reinterpret_cast<const unsigned char*>(text.data())};
-    scan_text(sink.text, text.size(), classify_bytes(SimdLevel::scalar), sink);
-    if (sink.keys.empty()) throw std::invalid_argument("cue \"" + std::string(text) + "\" holds no word");
-    if (sink.keys.size() > Lexicon::kMaxCueWords) {
-        throw std::invalid_argument("cue \"" + std::string(text) + "\" has more than " +
-                                    std::to_string(Lexicon::kMaxCueWords) + " words");
-    }
-    return sink.keys;
-}
-
 // The trie while it grows, and the words it is made of.
 struct Growing {
     struct Node {
@@ -49,6 +38,7 @@ struct Growing {
     std::vector<Node> nodes{2};  // 0 is none, 1 the root
 
     std::uint16_t word(const WordKey& key) {
+        if (const auto known = words.find({key.low, key.high}); known != words.end()) return known->second;
         if (words.size() == Lexicon::kMaxWords)
             throw std::invalid_argument("the cues have more than " + std::to_string(Lexicon::kMaxWords) + " words");
         return words.try_emplace({key.low, key.high}, static_cast<std::uint16_t>(words.size() + 1)).first->second;
@@ -61,7 +51,7 @@ struct Growing {
     }
     void add(const Cue& cue) {
         std::uint32_t node = 1;
-        for (const WordKey& key : words_of(cue.text)) {
+        for (const WordKey& key : cue_words(cue.text)) {
             const auto [entry, is_new] =
                 nodes[node].children.try_emplace(word(key), static_cast<std::uint32_t>(nodes.size()));
             node = entry->second;
@@ -99,6 +89,17 @@ WordTable table_of(const Growing& trie) {
 }
 
 }  // namespace
+
+std::vector<WordKey> cue_words(std::string_view text) {
+    CueWords sink{reinterpret_cast<const unsigned char*>(text.data())};
+    scan_text(sink.text, text.size(), classify_bytes(SimdLevel::scalar), sink);
+    if (sink.keys.empty()) throw std::invalid_argument("cue \"" + std::string(text) + "\" holds no word");
+    if (sink.keys.size() > Lexicon::kMaxCueWords) {
+        throw std::invalid_argument("cue \"" + std::string(text) + "\" has more than " +
+                                    std::to_string(Lexicon::kMaxCueWords) + " words");
+    }
+    return sink.keys;
+}
 
 std::uint8_t Lexicon::places_of(CueAt at, CueIn in) noexcept {
     unsigned places = 0;

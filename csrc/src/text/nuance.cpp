@@ -52,9 +52,8 @@ void NuanceLayer::begin(std::vector<CueMatch>* matches) noexcept {
 }
 
 void NuanceLayer::add_sentence(const unsigned char* text, std::size_t end, std::span<const SentenceWord> words,
-                               std::span<const WordPlace> places, double compound) {
+                               std::span<const WordPlace> places) {
     ++n_sentences_;
-    compound_sum_ += compound;
     if (words.empty()) return;
     const Lexicon::Setting setting{count_openings(words),
                                    is_question(text, places.back().begin + places.back().length, end)};
@@ -81,8 +80,8 @@ void NuanceLayer::add_sentence(const unsigned char* text, std::size_t end, std::
 constexpr double kSlack = 1e-9;
 
 NuanceLayer::Result NuanceLayer::finish() const noexcept {
-    if (n_sentences_ == 0) return {0, 0.0};
-    const auto n = static_cast<double>(n_sentences_);
+    if (n_sentences_ == 0 && compound_sum_ == 0.0) return {0, 0.0};
+    const auto n = static_cast<double>(std::max<std::int64_t>(1, n_sentences_));
     const double tone = compound_sum_ / n;
     std::uint32_t flags = tone >= config_.tone_bound    ? config_.positive_flag
                           : tone <= -config_.tone_bound ? config_.negative_flag

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "hsca/text/scan.hpp"
 
@@ -25,6 +26,7 @@ struct TextScorer::Pass {
     TextDetail* detail;
     std::vector<SentimentToken> sentence_tokens{};
     std::size_t n_sentences = 0;
+    std::size_t felt = 0;  // bytes whose sentiment is known
 
     const unsigned char* bytes() const noexcept { return reinterpret_cast<const unsigned char*>(text.data()); }
 
@@ -38,17 +40,21 @@ struct TextScorer::Pass {
         const std::span<const WordPlace> places = scorer.words_.places();
         scorer.coherence_.add_sentence(bytes(), begin, end, words, places);
         if (scorer.domain_) scorer.domain_->add_sentence(bytes(), begin, end, words);
-        scorer.nuance_.add_sentence(bytes(), end, words, places, compound(begin, end));
+        scorer.nuance_.add_sentence(bytes(), end, words, places);
+        if (n_sentences > 1) feel(begin);
     }
 
-    double compound(std::size_t begin, std::size_t end) {
+    // The sentiment of the text up to `end`, from where the last piece ended. A sentence's piece reaches to the next
+    // sentence, for what has no words, such as an emoji after the stop, has a tone too.
+    void feel(std::size_t end) {
+        const std::size_t begin = std::exchange(felt, end);
         const std::string_view view = text.substr(begin, end - begin);
-        if (!detail) return scorer.sentiment_.compound(view);
-        const double result = scorer.sentiment_.explain(view, sentence_tokens);
-        detail->sentence_compounds.push_back(result);
+        if (!detail) return scorer.nuance_.add_compound(scorer.sentiment_.compound(view));
+        const double compound = scorer.sentiment_.explain(view, sentence_tokens);
+        scorer.nuance_.add_compound(compound);
+        if (n_sentences) detail->sentence_compounds.push_back(compound);
         for (const SentimentToken& token : sentence_tokens)
             detail->sentiment_tokens.push_back({begin + token.begin, begin + token.end, token.valence});
-        return result;
     }
 
     void paragraph(std::size_t, std::size_t) {}
@@ -73,12 +79,15 @@ bool TextScorer::score(std::string_view text, Stop& stop, TextScores& out, TextD
     if (domain_) domain_->begin();
     nuance_.begin(detail ? &detail->cues : nullptr);
     if (!scan_text(pass.bytes(), text.size(), classify_, pass)) return false;
+    if (!config_.layer1_only) pass.feel(text.size());
 
     const RelationalLayer::Result layer1 = relational_.finish();
     const CoherenceParts coherence = coherence_.finish();
     const NuanceLayer::Result nuance = nuance_.finish();
-    const DomainResult domain =
+    DomainResult domain =
         domain_ ? domain_->finish() : domains_by_rules(config_.domain_rules, nuance_.counts(), relational_.n_words());
+    // The model was taught English words; of others it knows only where their hashes fall.
+    if (domain_ && coherence_.english_share() < kLeastEnglish) domain.bits = kUnclassified;
     out = {layer1.score,
            coherence.score,
            nuance.sentiment,

@@ -35,6 +35,8 @@ class _CoherenceTables(TypedDict):
     letters: npt.NDArray[np.int8]
     constants: dict[str, float]
 
+def cue_words(texts: list[bytes]) -> list[tuple[tuple[int, int], ...]]: ...
+
 @final
 class Lexicon:
     def __init__(

@@ -81,6 +81,11 @@ cdef extern from "hsca/text/lexicon.hpp" namespace "hsca" nogil:
         CueAt at
         CueIn in_ "in"
 
+    cppclass WordKey:
+        uint64_t low
+        uint64_t high
+    vector[WordKey] c_cue_words "hsca::cue_words"(string_view) except +
+
 ctypedef const Cue const_cue
 
 cdef extern from "hsca/text/lexicon.hpp" namespace "hsca" nogil:
@@ -321,6 +326,18 @@ def segment(bytes text not None, str simd="baseline"):
         _to_array(found.sentences).reshape(-1, 2),
         _to_array(found.words).reshape(-1, 2),
     )
+
+
+def cue_words(list texts not None):
+    """The words of each cue as the kernel tells them apart: pairs of integers."""
+    cdef bytes text
+    cdef vector[WordKey] words
+    cdef WordKey word
+    found = []
+    for text in texts:
+        words = c_cue_words(string_view(<const char*>text, <size_t>len(text)))
+        found.append(tuple([(word.low, word.high) for word in words]))
+    return found
 
 
 @cython.final

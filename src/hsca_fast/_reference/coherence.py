@@ -58,6 +58,7 @@ class Counts:
     stops: int = 0  # sentences that end in a stop
     pairs: int = 0
     order: int = 0
+    accented: int = 0  # words of content with a letter outside ASCII
     letter_pairs: int = 0
     letters: int = 0
 
@@ -114,8 +115,9 @@ class Counter:
         return int(self.tables.endings[before, last])
 
     def add_letters(self, raw: bytes, folded: bytes) -> None:
-        seen = raw if len(folded) > LONG_WORD else folded[:LETTER_BYTES]
-        for a, b in pairwise(map(letter_code, seen)):
+        seen = raw if len(folded) > LONG_WORD else folded
+        self.counts.accented += not seen.isascii()
+        for a, b in pairwise(map(letter_code, seen if seen is raw else seen[:LETTER_BYTES])):
             if 1 <= a <= 26 and 1 <= b <= 26:
                 self.counts.letter_pairs += 1
                 self.counts.letters += int(self.tables.letters[a, b])
@@ -182,6 +184,11 @@ def _sigmoid(z: float) -> float:
     return 1 / (1 + math.exp(-max(-60.0, min(60.0, z))))
 
 
+def english_share(c: Counts) -> float:
+    """Share of the words that are listed English ones, less those of other languages."""
+    return (c.listed - c.foreign) / c.words if c.words else 0.0
+
+
 def finish(c: Counts, k: Mapping[str, float]) -> Coherence:
     """The parts and the score from the counts."""
     if not c.words:
@@ -199,9 +206,10 @@ def finish(c: Counts, k: Mapping[str, float]) -> Coherence:
     share = (c.glue + k["glue_prior"] * k["glue_words"]) / (c.ascii_words + k["glue_words"])
     r.known = _trapezoid(share, k["glue_low"], k["glue_full"], 2.0, 3.0)
     mean = (c.letters / 32 + k["letters_prior"] * k["letters_pairs"]) / (c.letter_pairs + k["letters_pairs"])
-    r.letters = _sigmoid(k["letters_slope"] * (mean - k["letters_middle"]))
+    ascii = 1 - _trapezoid(c.accented / c.words, k["accents_low"], k["accents_full"], 2.0, 3.0)
+    r.letters = 1 - ascii * (1 - _sigmoid(k["letters_slope"] * (mean - k["letters_middle"])))
     mean = (c.order / 16 + k["order_prior"] * k["order_pairs"]) / (c.pairs + k["order_pairs"])
-    english = _trapezoid((c.listed - c.foreign) / c.words, k["english_low"], k["english_full"], 2.0, 3.0)
+    english = _trapezoid(english_share(c), k["english_low"], k["english_full"], 2.0, 3.0)
     r.order = 1 - english * (1 - _sigmoid(k["order_slope"] * (mean - k["order_middle"])))
     quality = (
         k["length"] * r.length

@@ -44,6 +44,7 @@ TRIVIALLY_RELATED = frozenset(
 
 MAGIC = b"HSCADOM1"
 N_BUCKETS = 32768
+LEAST_ENGLISH = 0.1
 MOST = 30.0  # |z| beyond it changes no probability that anyone could use
 
 
@@ -145,7 +146,10 @@ def linear_scores(words: Sequence[str], n_breaks: int, model: LinearModel) -> li
     return found
 
 
-def linear_bits(scores: Sequence[float], model: LinearModel) -> int:
+def linear_bits(scores: Sequence[float], model: LinearModel, english_share: float) -> int:
+    """The tags; none where too few of the words are English ones (`coherence.english_share`)."""
+    if english_share < LEAST_ENGLISH:
+        return 1 << UNCLASSIFIED
     bits = sum(1 << i for i, score in enumerate(scores) if score >= model.threshold[i])
     return with_cross_domain(bits)
 

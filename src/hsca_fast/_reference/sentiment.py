@@ -12,6 +12,7 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 BOOST = 0.293
 CAPITALS = 0.733
@@ -231,3 +232,13 @@ def sentiment(text: str, lexicon: Lexicon) -> Sentiment:
 def compound(text: str, lexicon: Lexicon) -> float:
     """In [-1, 1], not rounded; 0 for a text without a word of the lexicon."""
     return sentiment(text, lexicon).compound
+
+
+def text_sentiment(text: str, sentences: Sequence[tuple[int, int]], lexicon: Lexicon) -> float:
+    """Mean over the sentences, which are given by their places. What has no words belongs to the sentence before it, or
+    at the beginning to the first; a text without words is one piece."""
+    borders = [0, *(begin for begin, _ in sentences[1:]), len(text)]
+    total = 0.0
+    for begin, end in pairwise(borders):
+        total += compound(text[begin:end], lexicon)
+    return total / (len(borders) - 1)

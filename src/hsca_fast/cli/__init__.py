@@ -26,6 +26,24 @@ class _Version(argparse.Action):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `hsca` with `argv` (None: the process's own) and return its exit code."""
+    code = _run(argv)
+    if argv is None:
+        _leave_running_models(code)
+    return code
+
+
+def _leave_running_models(code: int) -> None:
+    """Ends the process here if a user's model still runs in native code, which an orderly exit might not survive."""
+    worker = sys.modules.get("hsca_fast.text.worker")  # not there: no model was run
+    if worker is None or worker.wait_for_those_left(0.0):
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, AttributeError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(
         prog="hsca",
         description="Score texts by their internal structure, in native code, with no model.",

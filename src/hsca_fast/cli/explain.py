@@ -6,11 +6,12 @@ import argparse
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hsca_fast.cli.exit_codes import EPILOG, INPUTS_FAILED, OK
-from hsca_fast.cli.options import add_scoring_options, scoring_config
+from hsca_fast.cli.options import add_scoring_options, printable, scoring_config, warn_of_models
 
 if TYPE_CHECKING:
     from hsca_fast.text.explanation import TextExplanation
@@ -62,6 +63,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     from hsca_fast.text.explanation import explain_text
+    from hsca_fast.text.models import ModelWarning
 
     config = scoring_config(args)
     try:
@@ -74,7 +76,9 @@ def run(args: argparse.Namespace) -> int:
         print(f"hsca: cannot read {args.path}: {error.strerror or error}", file=sys.stderr)
         return INPUTS_FAILED
     text = content.decode("utf-8", "replace")
-    found = explain_text(text, config=config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # said below, in a line of our own
+        found = explain_text(text, config=config)
     if args.json:
         print(json.dumps(_as_json(found), indent=2))
     else:
@@ -84,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
         lines = _account(found, _Paint(coloured), None if args.all else _MOST_SENTENCES)
         sys.stdout.writelines(line + "\n" for line in lines)
     sys.stdout.flush()  # an error in writing belongs here
+    warn_of_models(found.warnings)
     return OK
 
 
@@ -156,7 +161,7 @@ def _account(found: TextExplanation, paint: _Paint, most: int | None) -> Iterato
     yield f"  domain             {', '.join(found.domain_tags)}"
     for name, value in sorted(found.domain_scores.items(), key=lambda item: -item[1])[:4]:
         words = {cue.text.lower(): None for cue in found.cues if cue.category == f"domain.{name}"}
-        note = f"({', '.join(_clean(word) for word in list(words)[:6])})" if words else ""
+        note = f"({', '.join(printable(word) for word in list(words)[:6])})" if words else ""
         yield paint(score("  " + name, min(value, 1.0), note), _DIM)
     yield paint("Layer 3: nuance", _BOLD)
     yield f"  flags              {', '.join(found.nuance_flags) or 'none'}"
@@ -166,13 +171,11 @@ def _account(found: TextExplanation, paint: _Paint, most: int | None) -> Iterato
     yield f"  sentiment          {paint(f'{found.sentiment_score:+.3f}', tone)}"
     for name, total in found.categories.items():
         if total.n_cues and not is_domain_rule(name):
-            label = paint(f"{name:18}", _COLOURS.get(name, _OTHER))
+            label = paint(f"{printable(name):18}", _COLOURS.get(name, _OTHER))
             cues = {cue.text.lower(): None for cue in found.cues if cue.category == name}
-            listed = ", ".join(_clean(cue) for cue in list(cues)[:8])
+            listed = ", ".join(printable(cue) for cue in list(cues)[:8])
             sentences = f"{total.n_sentences} of {len(found.sentences)} sentences"
             yield f"  {label} {sentences}, weight {total.weight:g}: {listed}"
-    for warning in found.warnings:
-        yield paint(f"  warning: {_clean(warning)}", _BAD)
     yield ""
     yield from _marked_text(found, paint, most)
 
@@ -186,7 +189,8 @@ def _marked_text(found: TextExplanation, paint: _Paint, most: int | None) -> Ite
         if cue.weight and not is_domain_rule(cue.category):
             seen_by.setdefault((cue.start, cue.end), []).append(cue.category)
     marks = [
-        (start, end, _COLOURS.get(names[0], _OTHER), f"[{', '.join(names)}]") for (start, end), names in seen_by.items()
+        (start, end, _COLOURS.get(names[0], _OTHER), printable(f"[{', '.join(names)}]"))
+        for (start, end), names in seen_by.items()
     ]
     marks += [
         (word.start, word.end, _GOOD if word.valence > 0 else _BAD, "") for word in found.sentiment if word.valence
@@ -203,15 +207,14 @@ def _marked_text(found: TextExplanation, paint: _Paint, most: int | None) -> Ite
             at += 1
             if begin < done:  # another mark covers a part of it: the first is shown
                 continue
-            line += _clean(found.text[done:begin]) + paint(_clean(found.text[begin:stop]), colour) + paint(label, _DIM)
+            line += (
+                printable(found.text[done:begin])
+                + paint(printable(found.text[begin:stop]), colour)
+                + paint(label, _DIM)
+            )
             done = stop
-        line += _clean(found.text[done:end])
+        line += printable(found.text[done:end])
         yield f"{paint(f'{weight:5.2f}', _DIM)}  {line}"
     hidden = len(found.sentences) - len(shown)
     if hidden:
         yield paint(f"... {hidden:,} more sentences (--all)", _DIM)
-
-
-def _clean(text: str) -> str:
-    """On one line, and unable to talk to the terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hsca_fast.cli.exit_codes import UsageError
@@ -56,3 +58,14 @@ def scoring_config(args: argparse.Namespace) -> ScoringConfig:
     except ValueError as error:  # its first word is the name of the option
         name, _, rest = str(error).partition(" ")
         raise UsageError(f"--{name.replace('_', '-')} {rest}") from error
+
+
+def printable(text: str) -> str:
+    """On one line, and unable to talk to the terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def warn_of_models(messages: Sequence[str]) -> None:
+    """One line on standard error if a model failed."""
+    if messages:
+        print(f"hsca: warning: {printable('; '.join(messages))}", file=sys.stderr)

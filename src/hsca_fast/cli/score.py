@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from hsca_fast.cli.exit_codes import EPILOG, INPUTS_FAILED, OK, UsageError
-from hsca_fast.cli.options import add_scoring_options, scoring_config, whole_number
+from hsca_fast.cli.options import add_scoring_options, scoring_config, warn_of_models, whole_number
 from hsca_fast.cli.progress import FailureLog, Progress
 
 _EXAMPLES = """\
@@ -89,9 +89,11 @@ def _threads(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     import numpy as np
 
-    from hsca_fast import NuanceFlag, ScoreBatch, score_texts
+    from hsca_fast import NuanceFlag, ScoreBatch
     from hsca_fast.corpus.readers import BATCH_BYTES, CorpusReader, InputError, raise_error
     from hsca_fast.corpus.writers import ScoredRows, named_columns, open_scores
+    from hsca_fast.text.models import Failures
+    from hsca_fast.text.scoring import score_silently
 
     def columns_of(scores: ScoreBatch) -> dict[str, Any]:
         columns = named_columns(scores)
@@ -122,14 +124,16 @@ def run(args: argparse.Namespace) -> int:
         batch_bytes=BATCH_BYTES * min(args.threads or 4, 4),
         on_error=raise_error if args.strict else failures.add,
     )
+    of_models = Failures()
     n_texts = n_bytes = n_replaced = 0
     try:
         with open_scores(output, file_format=file_format) as writer:
-            nothing = score_texts([], config=config)
+            nothing = score_silently([], config)
             assessed = nothing.assessed
             writer.write(ScoredRows([], np.empty(0, np.int64), columns_of(nothing), nothing.valid))
             for batch in reader:
-                scores = score_texts(batch.texts, config=config, threads=args.threads)
+                scores = score_silently(batch.texts, config, args.threads)
+                of_models.add_all(scores.failures)
                 valid = scores.valid.copy()
                 valid[batch.nulls] = False
                 writer.write(ScoredRows(batch.sources, batch.rows, columns_of(scores), valid))
@@ -144,6 +148,7 @@ def run(args: argparse.Namespace) -> int:
         return INPUTS_FAILED
     finally:
         progress.clear()
+        warn_of_models([str(failure) for failure in of_models.all()])
     failures.close()
     if not args.quiet:
         seconds = time.monotonic() - started

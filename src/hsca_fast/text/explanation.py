@@ -11,9 +11,11 @@ import numpy.typing as npt
 from hsca_fast._native import text as _native
 from hsca_fast._native.strings import encode
 from hsca_fast.config import ScoringConfig
-from hsca_fast.text.kernel import DOMAIN_PREFIX, all_cues, native_scorer
+from hsca_fast.text.kernel import all_cues, native_scorer
+from hsca_fast.text.lexicon import DOMAIN_PREFIX
+from hsca_fast.text.models import DomainModel, warn_of
 from hsca_fast.text.relational import BlockFactors
-from hsca_fast.text.scoring import score_texts
+from hsca_fast.text.scoring import score_silently
 from hsca_fast.text.segmentation import characters_before
 from hsca_fast.types import DomainTag, NuanceFlag
 
@@ -124,11 +126,14 @@ def explain_text(text: str, *, config: ScoringConfig | None = None) -> TextExpla
     if not isinstance(text, str):
         raise TypeError(f"text must be str, not {type(text).__name__}")
     config = ScoringConfig() if config is None else config
-    batch = score_texts([text], config=config)
+    batch = score_silently([text], config)
+    warn_of(batch.failures)
     encoded, _ = encode(text)
     detail = _native.text_detail(native_scorer(config, explains=True), encoded)
     _, sentences, _ = _native.segment(encoded)
     before = characters_before(encoded)
+    if isinstance(config.domain_model, DomainModel):
+        detail["domain_scores"] = [0.0] * len(detail["domain_scores"])
     names = [category.name for category in all_cues(tuple(config.lexicons), with_domain_rules=True).categories]
 
     def span(begin: int, end: int) -> dict[str, Any]:

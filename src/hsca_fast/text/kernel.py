@@ -9,10 +9,9 @@ from hsca_fast._native import text as _native
 from hsca_fast._native.strings import encode
 from hsca_fast.config import ScoringConfig
 from hsca_fast.text import lexicon
-from hsca_fast.text.lexicon import Lexicon
+from hsca_fast.text.lexicon import DOMAIN_PREFIX, Lexicon
 from hsca_fast.types import DomainTag, NuanceFlag
 
-DOMAIN_PREFIX = "domain."
 # A category is a flag's unless the user made it up; tones by sentiment have no cues.
 _FLAG_BITS = {flag.value: 1 << i for i, flag in enumerate(NuanceFlag)}
 _TAGS = {tag.value: i for i, tag in enumerate(DomainTag)}

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from hsca_fast._native import text as _native
 from hsca_fast._native.strings import StringColumn
+from hsca_fast.text.worker import Worker
 
 DOMAIN_TAGS = (
     "physics",
@@ -82,8 +83,22 @@ class _Outcome:
     is_raised: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ModelFailure:
+    """What a model did, what that means for a text, and for how many texts."""
+
+    model: str
+    reason: str
+    effect: str
+    n_texts: int
+
+    def __str__(self) -> str:
+        texts = "text" if self.n_texts == 1 else "texts"
+        return f"model {self.model} {self.reason}: {self.effect} for {self.n_texts} {texts}"
+
+
 class Failures:
-    """Counts what went wrong during one scoring call, for one warning at its end."""
+    """Adds up what went wrong, during one scoring call or several, for one warning at the end."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str, str], int] = {}
@@ -92,18 +107,20 @@ class Failures:
         key = (model, effect, reason)
         self._rows[key] = self._rows.get(key, 0) + rows
 
-    def messages(self) -> tuple[str, ...]:
-        """One line for each model and reason."""
-        return tuple(
-            f"model {model} {reason}: {effect} for {rows} {'text' if rows == 1 else 'texts'}"
-            for (model, effect, reason), rows in self._rows.items()
-        )
+    def add_all(self, failures: Iterable[ModelFailure]) -> None:
+        for failure in failures:
+            self.add(failure.model, failure.reason, failure.effect, failure.n_texts)
 
-    def warn(self, stacklevel: int = 2) -> None:
-        """Issue one `ModelWarning` if anything went wrong; `stacklevel` as of `warnings.warn`, from here: 1 is the
-        line that calls this, 2 the line that calls its function."""
-        if self._rows:
-            warnings.warn("; ".join(self.messages()), ModelWarning, stacklevel=stacklevel + 1)
+    def all(self) -> tuple[ModelFailure, ...]:
+        """One for each model, reason and effect."""
+        return tuple(ModelFailure(model, reason, effect, rows) for (model, effect, reason), rows in self._rows.items())
+
+
+def warn_of(failures: Sequence[ModelFailure], stacklevel: int = 2) -> None:
+    """Issue one `ModelWarning` if anything went wrong; `stacklevel` as of `warnings.warn`, from here: 1 is the line
+    that calls this, 2 the line that calls its function."""
+    if failures:
+        warnings.warn("; ".join(map(str, failures)), ModelWarning, stacklevel=stacklevel + 1)
 
 
 def check_timeout(timeout_seconds: float) -> float:
@@ -118,8 +135,9 @@ def check_timeout(timeout_seconds: float) -> float:
 def _describe(error: BaseException) -> str:
     try:
         text = " ".join(str(error).split())
-    except Exception:  # an exception's own message may raise
+    except BaseException:  # an exception's own message may raise, SystemExit too
         text = ""
+    text = "".join(c if c.isprintable() else "?" for c in text)  # it may end up in a terminal
     return f"raised {type(error).__name__}" + (f" ({text[:200]})" if text else "")
 
 
@@ -133,7 +151,8 @@ class ModelGuard:
     failed_rows
         Texts without a result, over the guard's life.
     given_up
-        Why the model is not called any more, or None: it hung, or it could not be loaded.
+        Why the model is never called again, or None: it hung, or its file is unusable. Whatever else fails is given up
+        after three batches, or texts, in a row, for that call of `run` only.
     """
 
     def __init__(self, name: str, effect: str, *, retry_rows: bool) -> None:
@@ -155,8 +174,12 @@ class ModelGuard:
         """Values for `texts` in batches, and which of them are good. A batch with its retries has `timeout_seconds`."""
         values = np.zeros(len(texts), dtype)
         good = np.zeros(len(texts), np.bool_)
-        start = 0
+        start = in_a_row = 0
         while start < len(texts):
+            if in_a_row == _MAX_FAILURES_IN_A_ROW:
+                reason = f"failed for {_MAX_FAILURES_IN_A_ROW} batches in a row, so the rest was not tried"
+                self._note(reason, len(texts) - start, failures)
+                break
             if self.given_up is not None:
                 self._note(self.given_up, len(texts) - start, failures)
                 break
@@ -175,6 +198,7 @@ class ModelGuard:
                     break
             else:
                 self._note(outcome.reason, len(batch), failures)
+            in_a_row = 0 if good[rows].any() else in_a_row + 1
         return values, good
 
     def _retry(
@@ -207,7 +231,6 @@ class ModelGuard:
         self, model: Callable[[list[str]], _Rows], batch: list[str], deadline: float, timeout_seconds: float
     ) -> _Outcome:
         found: list[_Outcome] = []
-        done = threading.Event()
 
         def work() -> None:
             try:
@@ -215,18 +238,23 @@ class ModelGuard:
             except _UnusableError as error:
                 found.append(_Outcome(None, str(error), is_final=True))
             except BaseException as error:
-                # SystemExit too: it would end only this thread, and the wait below would last its whole time.
+                # SystemExit too: it would end only this thread, and nothing would be found.
                 found.append(_Outcome(None, _describe(error), is_raised=True))
-            done.set()
 
+        worker = Worker(work, f"hsca model {self.name}")
         try:
-            threading.Thread(target=work, name=f"hsca model {self.name}", daemon=True).start()
+            worker.start()
         except RuntimeError as error:  # no thread to be had
-            found.append(_Outcome(None, _describe(error)))
-            done.set()
-        if done.wait(max(0.0, deadline - time.monotonic())):
+            return _Outcome(None, _describe(error))
+        try:
+            is_done = worker.done.wait(max(0.0, deadline - time.monotonic()))
+        except BaseException:  # Ctrl-C
+            worker.leave()
+            raise
+        if is_done:
             outcome = found[0]
         else:
+            worker.leave()
             outcome = _Outcome(None, f"took more than {timeout_seconds:g} s and is not called again", is_final=True)
         if outcome.is_final:
             self.given_up = outcome.reason
@@ -312,7 +340,12 @@ class _OnnxFile:
         return np.concatenate(parts)
 
     def _run(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.asarray(self._session.run([self._output], {self._input: rows})[0])
+        options = importlib.import_module("onnxruntime").RunOptions()
+        options.log_severity_level = 4  # stopping it is no news
+        worker = threading.current_thread()
+        if isinstance(worker, Worker):
+            worker.attach(options)
+        return np.asarray(self._session.run([self._output], {self._input: rows}, options)[0])
 
 
 def hashed_features(texts: Sequence[str], dim: int) -> npt.NDArray[np.float32]:
@@ -491,7 +524,7 @@ def predict_domains(
         bits = np.array(add_cross_domain(bits), np.uint16)
     bits[bits == 0] = UNCLASSIFIED
     if failures is None:
-        noted.warn()
+        warn_of(noted.all())
     return bits, int(len(texts) - good.sum())
 
 
@@ -509,7 +542,8 @@ class NuanceModel:
     flag
         The flag, with or without `_model`; needed for a callable. A file of another flag is refused.
     threshold
-        Texts of at least this probability have the flag. The default is the file's, or .5 for a callable.
+        Texts of at least this probability have the flag. The default is the file's, or .5 for a callable. A file
+        without metadata needs both.
 
     Examples
     --------
@@ -556,20 +590,22 @@ class NuanceModel:
         return _Rows(rows.values.reshape(-1), rows.good, rows.reason)
 
     def _read_metadata(self, metadata: dict[str, str]) -> None:
-        named = metadata.get("hsca.flag", "")
+        """What the file says of itself; what the user said goes first, but for another flag."""
+        flag, threshold = self.flag, self.threshold
         try:
-            flag = _flag(named)
-            threshold = float(metadata.get("hsca.threshold", ""))
+            if "hsca.flag" in metadata or flag is None:
+                flag = _flag(metadata.get("hsca.flag", ""))
+            if "hsca.threshold" in metadata or threshold is None:
+                told = float(metadata.get("hsca.threshold", ""))
+                if not 0 <= told <= 1:
+                    raise ValueError(f"threshold {told}")
+                threshold = told if threshold is None else threshold
         except ValueError as error:
             raise _UnusableError(f"has no usable metadata ({error})") from None
-        if not 0 <= threshold <= 1:
-            raise _UnusableError(f"has no usable metadata (threshold {threshold})")
         if self.flag not in (None, flag):
             raise _UnusableError(f"is for the flag {flag}, not {self.flag}")
-        self.flag = flag
+        self.flag, self.threshold = flag, threshold
         self.guard.effect = f"{flag} not assessed"
-        if self.threshold is None:
-            self.threshold = threshold
 
 
 def _flag(name: str) -> str:
@@ -630,16 +666,22 @@ def predict_nuance(
     present = np.zeros(len(texts), np.uint8)
     assessed = np.zeros(len(texts), np.uint8)
     n_failed = 0
+    taken: set[str | None] = set()
     for model in models:
         values, good = model.guard.run(model, texts, np.float64, timeout, noted)
+        if model.flag in taken:  # files name theirs only when they are opened
+            reason = f"is for the flag {model.flag}, which another model has already"
+            noted.add(model.guard.name, reason, "its answer is not used", int(good.sum()))
+            good[:] = False
         n_failed += int(len(texts) - good.sum())
         if model.flag is None or model.threshold is None:  # a file that could not be opened
             continue
+        taken.add(model.flag)
         bit = np.uint8(1 << NUANCE_MODEL_FLAGS.index(model.flag))
         assessed[good] |= bit
         present[good & (values >= model.threshold)] |= bit
     if failures is None:
-        noted.warn()
+        warn_of(noted.all())
     return NuancePrediction(present, assessed, n_failed)
 
 

@@ -61,7 +61,7 @@ class ScoreBatch:
         False where an Arrow input row was null; its scores are 0 and come out of Arrow as nulls.
     replaced
         How many lone surrogates were read as U+FFFD.
-    warnings
+    failures
         What went wrong inside of models, with the number of texts that it left without an answer.
     """
 
@@ -77,7 +77,7 @@ class ScoreBatch:
     valid: npt.NDArray[np.bool_]
     texts: Sequence[str]
     replaced: int = 0
-    warnings: tuple[str, ...] = ()
+    failures: tuple[models.ModelFailure, ...] = ()
 
     def __len__(self) -> int:
         return len(self.layer1_score)
@@ -96,6 +96,11 @@ class ScoreBatch:
         rows = self.assessed_bits[self.valid]
         bits = int(np.bitwise_and.reduce(rows)) if len(rows) else flag_bits(ASSESSED)
         return frozenset(flag for i, flag in enumerate(NuanceFlag) if bits >> i & 1)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """`failures` in words."""
+        return tuple(map(str, self.failures))
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
         """The score columns by name, in output order."""
@@ -200,6 +205,13 @@ def score_texts(texts: Texts, *, config: ScoringConfig | None = None, threads: i
     >>> len(batch), batch.n_sentences.tolist(), batch.layer1_score[1], batch.domain_tags(1)
     (2, [3, 0], np.float64(0.0), ['unclassified'])
     """
+    batch = score_silently(texts, config, threads)
+    models.warn_of(batch.failures)
+    return batch
+
+
+def score_silently(texts: Texts, config: ScoringConfig | None = None, threads: int = 1) -> ScoreBatch:
+    """`score_texts` for callers that tell of the failures of models themselves."""
     config = ScoringConfig() if config is None else config
     if not isinstance(config, ScoringConfig):
         raise TypeError(f"config must be a ScoringConfig, not {type(config).__name__}")
@@ -219,7 +231,9 @@ def score_text(text: str, *, config: ScoringConfig | None = None) -> WeightedChu
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be str, not {type(text).__name__}")
-    return score_texts([text], config=config).to_chunks()[0]
+    batch = score_silently([text], config)
+    models.warn_of(batch.failures)
+    return batch.to_chunks()[0]
 
 
 def _score(
@@ -257,7 +271,6 @@ def _score(
     _ask_models(config, texts, valid, domain_bits, nuance_bits, assessed_bits, failures)
     for bits in (domain_bits, nuance_bits, assessed_bits):
         bits[~valid] = 0
-    failures.warn(stacklevel=3)
     return ScoreBatch(
         layer1,
         coherence,
@@ -271,7 +284,7 @@ def _score(
         valid,
         texts,
         replaced,
-        failures.messages(),
+        failures.all(),
     )
 
 

@@ -4,7 +4,8 @@
 // Every word has a class: its own if it is listed (order_words.hpp), else that of its shape (its last two letters, or
 // a capital inside the sentence). Two more classes are a sentence's border and a pause, a gap with marks in it.
 //   order    mean over neighbouring classes of ln(how much likelier in that order than by chance)
-//   letters  mean over neighbouring letters of content words of ln(how much likelier in words than in noise)
+//   letters  mean over neighbouring letters of content words of ln(how much likelier in words than in noise); not held
+//            against a text whose words have letters outside ASCII: those are not English
 //   quality  weighted sum of length, pronouns, punctuation, clauses, edges, extent
 //   score    quality x known x letters x order, at most 1
 // A sentence with the words of one of the last sixteen counted ones is not counted again. All counts are integers; the
@@ -56,6 +57,9 @@ class CoherenceLayer {
 
     CoherenceParts finish() const noexcept;
 
+    // Share of the words that are listed English ones, less those of other languages; 0 without words.
+    double english_share() const noexcept;
+
   private:
     struct Counts {
         std::int64_t sentences = 0;
@@ -73,7 +77,8 @@ class CoherenceLayer {
         std::int64_t capitals = 0;  // sentences that do not begin in lower case
         std::int64_t stops = 0;     // sentences that end in a stop
         std::int64_t pairs = 0;
-        std::int64_t order = 0;  // sixteenths
+        std::int64_t order = 0;     // sixteenths
+        std::int64_t accented = 0;  // words of content with a letter outside ASCII
         std::int64_t letter_pairs = 0;
         std::int64_t letters = 0;  // thirty-seconds
     };

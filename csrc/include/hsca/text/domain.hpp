@@ -4,7 +4,7 @@
 //   sums         S_t = sum over words of q[hash_key(word) mod n_buckets][t],  q int8
 //   evidence     e_t = (scale_t S_t + break_t V) / (n + half_length)
 //   probability  p_t = 1 / (1 + exp(-(bias_t + e_t)))
-//   tag t        p_t >= threshold_t
+//   tag t        p_t >= threshold_t, and at least kLeastEnglish of the words are English ones (coherence.hpp)
 // S and V are exact integers, so the order of the words does not matter. half_length keeps a text of a few words near
 // the bias, which is below every threshold: unclassified. cross_domain follows from the tags.
 //
@@ -24,6 +24,7 @@
 namespace hsca {
 
 inline constexpr std::size_t kDomains = 10;
+inline constexpr double kLeastEnglish = 0.1;
 inline constexpr std::array<std::string_view, kDomains + 2> kDomainNames = {
     "physics",         "mathematics",    "legal",         "medical",    "poetry",       "narrative",
     "technical_prose", "conversational", "philosophical", "historical", "cross_domain", "unclassified"};

@@ -31,6 +31,9 @@ struct Cue {
     CueIn in;
 };
 
+// The folded words of a cue. Throws std::invalid_argument for none and for more than Lexicon::kMaxCueWords.
+std::vector<WordKey> cue_words(std::string_view text);
+
 class Lexicon {
   public:
     static constexpr std::size_t kMaxCategories = 64;

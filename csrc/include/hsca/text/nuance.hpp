@@ -53,13 +53,15 @@ class NuanceLayer {
 
     void begin(std::vector<CueMatch>* matches = nullptr) noexcept;
 
-    // `compound` is the sentiment of the sentence.
     void add_sentence(const unsigned char* text, std::size_t end, std::span<const SentenceWord> words,
-                      std::span<const WordPlace> places, double compound);
+                      std::span<const WordPlace> places);
+
+    // The sentiment of a sentence, or of a text without any.
+    void add_compound(double compound) noexcept { compound_sum_ += compound; }
 
     struct Result {
         std::uint32_t flags;
-        double sentiment;  // mean compound, 0 for a text without sentences
+        double sentiment;  // mean compound
     };
     Result finish() const noexcept;
 
