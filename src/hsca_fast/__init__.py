@@ -1,12 +1,14 @@
 """hsca_fast turns text into context, in native code, in batches, with no model required.
 
     text ──► text/     relational weight, coherence and domain, nuance (layers 1 to 3)     ──► ScoreBatch, WeightedChunk
+             context/  adaptive window, conversation map, sessions, claims (layer 4 and above)   ──► ContextSnapshot
     files ─► corpus/   the same scorer over files and Arrow                                ──► `hsca score`
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
 """
 
 from hsca_fast.config import ScoringConfig
+from hsca_fast.context.engine import HSCAEngine
 from hsca_fast.text.explanation import (
     CategoryTotal,
     Coherence,
@@ -20,17 +22,19 @@ from hsca_fast.text.models import DomainModel, ModelWarning, NuanceModel, bundle
 from hsca_fast.text.relational import BlockFactors, RelationalWeights, relational_weights
 from hsca_fast.text.scoring import ScoreBatch, score_text, score_texts
 from hsca_fast.text.segmentation import Segmentation, segment
-from hsca_fast.types import DomainTag, NuanceFlag, WeightedChunk
+from hsca_fast.types import ContextSnapshot, DomainTag, NuanceFlag, WeightedChunk
 
 __all__ = [
     "BlockFactors",
     "Category",
     "CategoryTotal",
     "Coherence",
+    "ContextSnapshot",
     "Cue",
     "CueSpan",
     "DomainModel",
     "DomainTag",
+    "HSCAEngine",
     "Lexicon",
     "LexiconError",
     "ModelWarning",

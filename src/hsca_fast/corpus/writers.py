@@ -2,13 +2,10 @@
 
 import errno
 import json
-import os
-import shutil
-import stat
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from io import UnsupportedOperation
@@ -17,6 +14,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hsca_fast.files import replacing
 from hsca_fast.text.scoring import ScoreBatch, bit_names
 from hsca_fast.types import DomainTag, NuanceFlag
 
@@ -87,7 +85,7 @@ def open_scores(path: str | None, *, file_format: str) -> Iterator[ScoreWriter]:
 
     The file appears under its name only then; after a failure, what was there before is untouched.
     """
-    with _standard_output() if path is None else _replacing(path) as stream:
+    with _standard_output() if path is None else replacing(path) as stream:
         writer = _WRITERS[file_format](stream)
         yield writer
         writer.finish()
@@ -106,39 +104,6 @@ def _standard_output() -> Iterator[BinaryIO]:
     # Not sys.stdout.buffer: under `python -u` that is unbuffered, and may write less than it is given.
     with open(descriptor, "wb", closefd=False) as stream:
         yield stream
-
-
-@contextmanager
-def _replacing(path: str) -> Iterator[BinaryIO]:
-    target = os.path.realpath(path)  # a link stays a link
-    mode = None
-    with suppress(FileNotFoundError):
-        mode = os.stat(target).st_mode
-    if mode is not None and not stat.S_ISREG(mode):  # a device or a pipe can only be written in place
-        with open(target, "wb") as stream:
-            yield stream
-        return
-    folder, name = os.path.split(target)
-    # Hidden, so that a directory that is both input and output is not read half-written.
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        if mode is not None:
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    with suppress(OSError):  # not every file system can; the file itself is safe by now
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _format_rows(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol, overload, runtime_checkable
@@ -17,9 +16,10 @@ from hsca_fast._native import arrow as _arrow
 from hsca_fast._native import text as _native
 from hsca_fast._native.strings import StringColumn
 from hsca_fast.config import ScoringConfig
+from hsca_fast.ids import random_ids
 from hsca_fast.text import models
 from hsca_fast.text.kernel import native_scorer
-from hsca_fast.types import DomainTag, NuanceFlag, WeightedChunk
+from hsca_fast.types import SHORT_CHUNK, DomainTag, NuanceFlag, WeightedChunk
 
 # Python strings are taken in slices of this many bytes: copies of non-ASCII text stay small whatever the batch.
 _SLICE_BYTES = 16 << 20
@@ -135,20 +135,20 @@ class ScoreBatch:
     def to_chunks(self, *, created_at: float | None = None) -> list[WeightedChunk]:
         """A `WeightedChunk` of every valid row, with a new random id; `created_at` None is now."""
         now = time.time() if created_at is None else created_at
+        return list(self.iter_chunks(clock=lambda: now))
+
+    def iter_chunks(self, *, clock: Callable[[], float] = time.time) -> Iterator[WeightedChunk]:
+        """The chunks of `to_chunks` one after the other; `clock` is asked for the time of each."""
+        rows = np.flatnonzero(self.valid).tolist()
+        domains, nuances = _NamesOfBits(DomainTag), _NamesOfBits(NuanceFlag)
         layer1, coherence = self.layer1_score.tolist(), self.coherence_score.tolist()
-        return [
-            WeightedChunk(
-                chunk_id=str(uuid.uuid4()),
-                text=self.texts[i],
-                layer1_score=layer1[i],
-                domain_tags=self.domain_tags(i),
-                coherence_score=coherence[i],
-                nuance_flags=self.nuance_flags(i),
-                parent_id=None,
-                created_at=now,
+        domain_bits, nuance_bits = self.domain_bits.tolist(), self.nuance_bits.tolist()
+        is_short, texts = self.short_chunk.tolist(), self.texts
+        for i, chunk_id in zip(rows, random_ids(len(rows)), strict=True):
+            flags = [*nuances[nuance_bits[i]], SHORT_CHUNK] if is_short[i] else [*nuances[nuance_bits[i]]]
+            yield WeightedChunk(
+                chunk_id, texts[i], layer1[i], [*domains[domain_bits[i]]], coherence[i], flags, None, clock()
             )
-            for i in np.flatnonzero(self.valid).tolist()
-        ]
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Plain lists by column name; None in the rows that are not valid."""
@@ -172,6 +172,18 @@ class ScoreBatch:
 def bit_names(names: type[Enum], bits: int | np.unsignedinteger[Any]) -> list[str]:
     """The values of the members whose bit is set."""
     return [member.value for i, member in enumerate(names) if int(bits) >> i & 1]
+
+
+class _NamesOfBits(dict[int, list[str]]):
+    """`bit_names`, worked out once for each value of the bits."""
+
+    def __init__(self, names: type[Enum]) -> None:
+        super().__init__()
+        self._names = names
+
+    def __missing__(self, bits: int) -> list[str]:
+        self[bits] = names = bit_names(self._names, bits)
+        return names
 
 
 def flag_bits(flags: Iterable[NuanceFlag]) -> int:
