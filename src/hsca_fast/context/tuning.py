@@ -21,18 +21,26 @@ import numpy.typing as npt
 from hsca_fast.config import ScoringConfig
 from hsca_fast.context.calibration import split_by_coherence
 from hsca_fast.text.scoring import score_texts
-from hsca_fast.types import ContextSnapshot, DomainTag, NuanceFlag, WeightedChunk
+from hsca_fast.types import SHORT_CHUNK, ContextSnapshot, DomainTag, NuanceFlag, WeightedChunk
 
 # Tags that say how the tagger fared, not what a text is about.
 NO_TOPIC = frozenset((DomainTag.CROSS_DOMAIN.value, DomainTag.UNCLASSIFIED.value))
 WINDOWS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30)
 THRESHOLD_BOUNDS = (0.3, 0.95)
 NUANCE_BOUNDS = (0.5, 2.0)
+# The flat score of a turn that is too short to judge is a guess (HSCA 8.4), so history may lift it to that of other turns.
+SHORT_CHUNK_BOUNDS = (0.5, 40.0)
 _THRESHOLD_STEP = 0.01
 _SOFTNESS = 0.1  # margin of domain weight at which an interaction counts as 73 % faithful
 _SHRINKAGE = 0.002  # cost of a nuance weight of e or 1/e
+_STANDARD_ERRORS = 1.0  # a rise must be larger than this many of its own
 _MIN_INTERACTIONS = 20
 _MIN_FLAG_CHUNKS = 20
+_FLAGS = (*(flag.value for flag in NuanceFlag), SHORT_CHUNK)
+
+
+def _bounds(flag: str) -> tuple[float, float]:
+    return SHORT_CHUNK_BOUNDS if flag == SHORT_CHUNK else NUANCE_BOUNDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,8 @@ class TuningParameters:
     max_buffer_chunks
         As in `HSCAEngine`; history does not move it.
     nuance_weights
-        A chunk's weight is multiplied by the factor of each of its flags; 0.5 to 2, 1 for flags that are not named.
+        A chunk's weight is multiplied by the factor of each of its flags; 0.5 to 2 (`short_chunk`: to 40), and 1 for flags
+        that are not named.
 
     Examples
     --------
@@ -67,12 +76,12 @@ class TuningParameters:
             )
         if self.max_buffer_chunks < 1:
             raise ValueError(f"max_buffer_chunks must be at least 1, not {self.max_buffer_chunks}")
-        known = {flag.value for flag in NuanceFlag}
         for flag, weight in self.nuance_weights.items():
-            if flag not in known:
+            if flag not in _FLAGS:
                 raise ValueError(f"nuance_weights has {flag!r}, which is no nuance flag")
-            if not NUANCE_BOUNDS[0] <= weight <= NUANCE_BOUNDS[1]:
-                raise ValueError(f"nuance_weights[{flag!r}] must be between 0.5 and 2, not {weight}")
+            low, high = _bounds(flag)
+            if not low <= weight <= high:
+                raise ValueError(f"nuance_weights[{flag!r}] must be between {low:g} and {high:g}, not {weight}")
         object.__setattr__(self, "nuance_weights", dict(self.nuance_weights))
 
     def weight(self, layer1_score: float, nuance_flags: Sequence[str]) -> float:
@@ -229,8 +238,8 @@ class Tuner:
     """Moves parameters to what a history supports.
 
     A third of the interactions, drawn by `seed`, is kept for validation. Window, threshold and nuance weights are searched in
-    turn with `scipy.optimize`, within bounds; each change is kept only if the fidelity of the validation interactions rises, so
-    the result is never worse on them than before.
+    turn with `scipy.optimize`, within bounds; each change is kept only if the fidelity of the validation interactions rises by
+    more than its standard error, so the result is never worse on them than before.
 
     Parameters
     ----------
@@ -261,20 +270,22 @@ class Tuner:
         searched = _Replay([usable[i] for i in sorted(order[cut:])])
         evidence = f"{len(usable) - cut} interactions searched, {cut} judged"
         before = judged.fidelity(start)
-        current, best, changes = start, before, []
+        current, changes = start, []
 
-        def consider(proposed: TuningParameters, names: Sequence[tuple[str, float, float]]) -> None:
-            nonlocal current, best
-            gain = judged.fidelity(proposed) - best
-            changes.extend(Change(name, old, new, evidence, gain / len(names), gain > 0) for name, old, new in names)
-            if gain > 0:
-                current, best = proposed, best + gain
+        def consider(name: str, old: float, new: float) -> None:
+            nonlocal current
+            proposed = _with(current, name, new)
+            rise = judged.fidelities(proposed) - judged.fidelities(current)
+            gain = float(rise.mean())
+            accepted = gain > _STANDARD_ERRORS * float(rise.std()) / math.sqrt(len(rise))
+            changes.append(Change(name, old, new, evidence, gain, accepted))
+            if accepted:
+                current = proposed
 
         if searched.has_texts and judged.has_texts:
             window = min(WINDOWS, key=lambda w: (-searched.fidelity(replace(current, cooccurrence_window=w)), abs(w - 5)))
             if window != current.cooccurrence_window:
-                moved = ("cooccurrence_window", current.cooccurrence_window, window)
-                consider(replace(current, cooccurrence_window=window), [moved])
+                consider("cooccurrence_window", current.cooccurrence_window, window)
 
         low, high = THRESHOLD_BOUNDS
         grid = slice(low, high + _THRESHOLD_STEP / 2, _THRESHOLD_STEP)
@@ -286,27 +297,26 @@ class Tuner:
         )
         threshold = _middle_of_best(np.asarray(losses[2]), np.asarray(losses[3]))
         if threshold != current.snapshot_coherence_threshold:
-            moved = ("snapshot_coherence_threshold", current.snapshot_coherence_threshold, threshold)
-            consider(replace(current, snapshot_coherence_threshold=threshold), [moved])
+            consider("snapshot_coherence_threshold", current.snapshot_coherence_threshold, threshold)
 
         flags = searched.frequent_flags()
         if flags:
-            old = [current.nuance_weights.get(flag, 1.0) for flag in flags]
+            old = np.log([current.nuance_weights.get(flag, 1.0) for flag in flags])
+            bounds = np.log([_bounds(flag) for flag in flags])
             laid = searched.lay_out(current)
-            found = minimize(
-                lambda x: _SHRINKAGE * float(x @ x) - laid.fidelity(dict(zip(flags, np.exp(x), strict=True))),
-                np.log(old),
-                method="L-BFGS-B",
-                bounds=[tuple(np.log(NUANCE_BOUNDS))] * len(flags),
-            )
-            new = [round(float(np.clip(w, *NUANCE_BOUNDS)), 4) for w in np.exp(found.x)]
-            names = [
-                (f"nuance_weights.{flag}", a, b) for flag, a, b in zip(flags, old, new, strict=True) if abs(a - b) > 1e-3
-            ]
-            if names:
-                weights = {**current.nuance_weights, **dict(zip(flags, new, strict=True))}
-                consider(replace(current, nuance_weights=weights), names)
-        return TuningReport(start, current, tuple(changes), before, best)
+
+            def loss(logs: npt.NDArray[np.float64]) -> float:
+                weights = dict(zip(flags, np.exp(logs), strict=True))
+                return _SHRINKAGE * float(logs @ logs) - float(laid.fidelities(weights).mean())
+
+            new = np.clip(minimize(loss, old, method="L-BFGS-B", bounds=bounds).x, bounds[:, 0], bounds[:, 1])
+            # The largest effect is judged first.
+            for i in np.argsort(-np.abs(new - old) * searched.has_flag.mean(axis=0)[[_FLAGS.index(f) for f in flags]]):
+                low, high = _bounds(flags[i])
+                weight = min(max(round(math.exp(new[i]), 4), low), high)
+                if abs(new[i] - old[i]) > 1e-3:
+                    consider(f"nuance_weights.{flags[i]}", math.exp(old[i]), weight)
+        return TuningReport(start, current, tuple(changes), before, judged.fidelity(current))
 
 
 def _with(parameters: TuningParameters, name: str, value: float) -> TuningParameters:
@@ -332,7 +342,8 @@ class _Layout:
         self._replay = replay
         self._standing = standing
 
-    def fidelity(self, nuance_weights: Mapping[str, float]) -> float:
+    def fidelities(self, nuance_weights: Mapping[str, float]) -> npt.NDArray[np.float64]:
+        """How far the domain of the hits leads in each interaction, as a number between 0 and 1."""
         r = self._replay
         logs = np.array([math.log(nuance_weights.get(flag, 1.0)) for flag in r.flags])
         standing = self._standing * np.exp(r.has_flag @ logs)
@@ -344,14 +355,15 @@ class _Layout:
         lead = domains[rows, r.topic].copy()
         domains[rows, r.topic] = -1.0
         margin = (lead - domains.max(axis=1)) / np.where(total > 0, total, 1.0)
-        return float(np.mean(1.0 / (1.0 + np.exp(-margin / _SOFTNESS))))
+        found: npt.NDArray[np.float64] = 1.0 / (1.0 + np.exp(-margin / _SOFTNESS))
+        return found
 
 
 class _Replay:
     """Interactions as arrays, to be folded into snapshots again with other parameters."""
 
     def __init__(self, interactions: Sequence[Interaction]) -> None:
-        self.flags = [flag.value for flag in NuanceFlag]
+        self.flags = list(_FLAGS)
         tags = [tag.value for tag in DomainTag if tag.value not in NO_TOPIC]
         kept: list[list[tuple[WeightedChunk, bool]]] = []
         topics = []
@@ -408,7 +420,10 @@ class _Replay:
             begin = end
         return _Layout(self, weights / sizes)
 
+    def fidelities(self, parameters: TuningParameters) -> npt.NDArray[np.float64]:
+        return self.lay_out(parameters).fidelities(parameters.nuance_weights)
+
     def fidelity(self, parameters: TuningParameters) -> float:
-        return self.lay_out(parameters).fidelity(parameters.nuance_weights)
+        return float(np.mean(self.fidelities(parameters)))
 
 
