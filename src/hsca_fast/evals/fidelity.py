@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hsca_fast.config import ScoringConfig
 from hsca_fast.context.engine import HSCAEngine
 from hsca_fast.context.tuning import NO_TOPIC, TuningParameters, weighted_domains
 from hsca_fast.evals.passages import HALVES, Passage, in_half, load_passages, long_turn, turns_of
@@ -53,13 +54,20 @@ def make_beats(passages: Mapping[str, Sequence[Passage]], n: int, seed: int) -> 
     return beats
 
 
-def fold(turns: Sequence[str], parameters: TuningParameters | None = None) -> list[ContextSnapshot]:
+def fold(
+    turns: Sequence[str], parameters: TuningParameters | None = None, *, config: ScoringConfig | None = None
+) -> list[ContextSnapshot]:
     """The snapshots of a conversation; what is left in the buffer at its end is one more."""
     p = TuningParameters() if parameters is None else parameters
-    engine = HSCAEngine(p.snapshot_coherence_threshold, p.max_buffer_chunks, p.cooccurrence_window)
+    engine = HSCAEngine(
+        p.snapshot_coherence_threshold,
+        p.max_buffer_chunks,
+        p.cooccurrence_window,
+        config=config,
+        short_chunks="defer",
+    )
     engine.ingest_turns(list(turns))
-    covered = sum(len(snapshot.chunks) for snapshot in engine.get_macro_context())
-    if covered < len(turns):
+    if sum(len(snapshot.chunks) for snapshot in engine.get_macro_context()) < len(turns):
         engine.take_snapshot()
     return engine.get_macro_context()
 
