@@ -7,7 +7,7 @@ import re
 from hsca_fast.text.scoring import score_texts
 from hsca_fast.types import DomainTag
 
-MIN_CHARACTERS = 250
+MIN_CHARACTERS = 180
 _CONTENT = frozenset(tag.value for tag in DomainTag if tag not in (DomainTag.CROSS_DOMAIN, DomainTag.UNCLASSIFIED))
 
 
@@ -15,7 +15,7 @@ def paragraph_domains(texts: list[str]) -> list[list[str]]:
     """The domains of each text's paragraphs, taken together; a `domain_model` for `ScoringConfig`.
 
     The trained model looks for what a whole text is about, and names one of two topics that share it. This one asks it about
-    runs of paragraphs of at least 250 characters, so that a turn over two topics has both domains and `cross_domain`.
+    runs of paragraphs of at least 180 characters, so that a turn over two topics has both domains and `cross_domain`.
 
     Examples
     --------
