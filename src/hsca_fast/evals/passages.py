@@ -13,6 +13,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -79,9 +80,10 @@ def in_half(passages: Sequence[Passage], half: str) -> dict[str, list[Passage]]:
     return dict(sorted(found.items()))
 
 
-def sentences_of(text: str) -> list[tuple[int, int]]:
+@lru_cache(maxsize=4096)
+def sentences_of(text: str) -> tuple[tuple[int, int], ...]:
     """The spans of the sentences, in characters."""
-    return [(int(begin), int(end)) for begin, end in segment(text).sentences]
+    return tuple((begin, end) for begin, end in segment(text).sentences.tolist())
 
 
 def turns_of(text: str, rng: random.Random, *, sentences: tuple[int, int] = (3, 5), most: int = 100) -> list[str]:
