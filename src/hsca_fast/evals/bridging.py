@@ -19,7 +19,7 @@ from hsca_fast.evals.passages import HALVES, Passage, in_half, load_passages, se
 from hsca_fast.evals.report import SEED, EvalReport, Figure
 
 CASES = 200
-CONTROLS = 50
+CONTROLS = 40
 SHARED = 0.2
 TARGET = 0.85
 CRITERION = (
@@ -86,7 +86,7 @@ def make_pairs(
     tries = 0
     while len(pairs) < n:
         tries += 1
-        if tries > 1000 * n:
+        if tries > 5000 * n:
             raise ValueError(f"only {len(pairs)} of {n} pairs can be made of {len(labels)} labels")
         bridge = bridges[tries % len(bridges)]
         strange = [x for x in labels if x != bridge and not trivially_related(x, bridge)]
