@@ -117,11 +117,12 @@ def weighted_domains(
 # ---- history -----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Interaction:
-    """A query, the snapshots it was asked of, and the ids of the chunks that answered it."""
+    """A query, the snapshots it was asked of, the ids of the chunks that answered it, and the window that scored them."""
 
     query: str
     snapshots: tuple[ContextSnapshot, ...]
     hits: frozenset[str]
+    cooccurrence_window: int = 5
 
     def triples(self) -> Iterator[tuple[WeightedChunk, ContextSnapshot, bool]]:
         """(chunk, snapshot, hit), in the order of the conversation."""
@@ -146,13 +147,20 @@ class HistoryLog:
     def __init__(self, interactions: Sequence[Interaction] = ()) -> None:
         self._interactions = list(interactions)
 
-    def record(self, query: str, snapshots: Sequence[ContextSnapshot], *, hits: Collection[str]) -> None:
-        """Add one interaction; `hits` are ids of chunks in `snapshots`."""
+    def record(
+        self,
+        query: str,
+        snapshots: Sequence[ContextSnapshot],
+        *,
+        hits: Collection[str],
+        cooccurrence_window: int = 5,
+    ) -> None:
+        """Add one interaction; `hits` are ids of chunks in `snapshots`, which were scored with `cooccurrence_window`."""
         known = {chunk.chunk_id for snapshot in snapshots for chunk in snapshot.chunks}
         for hit in hits:
             if hit not in known:
                 raise ValueError(f"hits has {hit!r}, which is the id of no chunk in snapshots")
-        self._interactions.append(Interaction(query, tuple(snapshots), frozenset(hits)))
+        self._interactions.append(Interaction(query, tuple(snapshots), frozenset(hits), cooccurrence_window))
 
     def __len__(self) -> int:
         return len(self._interactions)
@@ -167,7 +175,14 @@ class HistoryLog:
     def save(self, path: str | PathLike[str]) -> None:
         """Write one JSON line an interaction."""
         lines = [
-            json.dumps({"query": x.query, "hits": sorted(x.hits), "snapshots": [s.to_dict() for s in x.snapshots]})
+            json.dumps(
+                {
+                    "query": x.query,
+                    "cooccurrence_window": x.cooccurrence_window,
+                    "hits": sorted(x.hits),
+                    "snapshots": [s.to_dict() for s in x.snapshots],
+                }
+            )
             for x in self._interactions
         ]
         Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -179,7 +194,8 @@ class HistoryLog:
         for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
             try:
                 row = json.loads(line)
-                log.record(row["query"], [ContextSnapshot.from_dict(s) for s in row["snapshots"]], hits=row["hits"])
+                snapshots = [ContextSnapshot.from_dict(s) for s in row["snapshots"]]
+                log.record(row["query"], snapshots, hits=row["hits"], cooccurrence_window=row["cooccurrence_window"])
             except (ValueError, KeyError, TypeError) as error:
                 raise ValueError(f"{path}, line {number}: {error}") from error
         return log
@@ -366,7 +382,7 @@ class _Replay:
         self.flags = list(_FLAGS)
         tags = [tag.value for tag in DomainTag if tag.value not in NO_TOPIC]
         kept: list[list[tuple[WeightedChunk, bool]]] = []
-        topics = []
+        topics, windows = [], []
         for interaction in interactions:
             chunks = [(chunk, hit) for chunk, _, hit in interaction.triples()]
             # What the hits are about: the tag that most of them have.
@@ -374,6 +390,7 @@ class _Replay:
             if max(counts) > 0:
                 kept.append(chunks)
                 topics.append(int(np.argmax(counts)))
+                windows.append(interaction.cooccurrence_window)
         self.chunks = [chunk for chunks in kept for chunk, _ in chunks]
         self.lengths = [len(chunks) for chunks in kept]
         self.interaction = np.repeat(np.arange(len(kept)), self.lengths)
@@ -384,9 +401,9 @@ class _Replay:
         )
         self.coherence = np.array([c.coherence_score for c in self.chunks])
         self.has_texts = all(c.text for c in self.chunks)
-        self._layer1: dict[int | None, npt.NDArray[np.float64]] = {
-            None: np.array([c.layer1_score for c in self.chunks])
-        }
+        self._logged = np.array([c.layer1_score for c in self.chunks])
+        self._windows = np.repeat(windows, self.lengths)
+        self._scores: dict[int, npt.NDArray[np.float64]] = {}
 
     def frequent_flags(self) -> list[str]:
         """Flags that enough chunks have, and enough have not, to say anything."""
@@ -395,12 +412,22 @@ class _Replay:
         return [f for f, n, m in zip(self.flags, counts, rest, strict=True) if min(n, m) >= _MIN_FLAG_CHUNKS]
 
     def layer1(self, window: int) -> npt.NDArray[np.float64]:
-        if not self.has_texts:
-            return self._layer1[None]
-        if window not in self._layer1:
+        """The weights as logged, each changed as far as another window changes the score of its text; what was judged in a run of
+        short turns stays as it is."""
+        if not self.has_texts or bool(np.all(self._windows == window)):
+            return self._logged
+        fresh, factor = self._scored(window), np.ones(len(self.chunks))
+        for logged in np.unique(self._windows).tolist():
+            base = self._scored(logged)
+            usable = (self._windows == logged) & (base > 0) & (base != fresh)
+            factor[usable] = fresh[usable] / base[usable]
+        return np.asarray(np.minimum(self._logged * factor, 1.0))
+
+    def _scored(self, window: int) -> npt.NDArray[np.float64]:
+        if window not in self._scores:
             batch = score_texts([c.text for c in self.chunks], config=ScoringConfig(window=window))
-            self._layer1[window] = batch.layer1_score
-        return self._layer1[window]
+            self._scores[window] = batch.layer1_score
+        return self._scores[window]
 
     def lay_out(self, parameters: TuningParameters) -> _Layout:
         weights = self.layer1(parameters.cooccurrence_window)
