@@ -12,7 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 MODULES = [
     "config",
+    "ids",
     "types",
+    *(f"context.{name}" for name in ("claims", "conversation_map", "engine", "provenance", "session", "words")),
     *(f"text.{name}" for name in ("explanation", "lexicon", "models", "relational", "scoring", "segmentation")),
 ]
 

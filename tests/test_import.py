@@ -20,7 +20,8 @@ def test_import_loads_no_heavy_library():
 def test_import_adds_few_modules_to_numpy():
     # A count of modules, not of milliseconds: machines are shared. numpy brings about 150 and everything costs accordingly.
     added = modules_after("import hsca_fast") - modules_after("import numpy")
-    assert len(added) < 60, sorted(added)
+    foreign = {name for name in added if name.split(".")[0] != "hsca_fast"}
+    assert len(foreign) < 42, sorted(foreign)
 
 
 def test_import_prints_nothing_and_starts_no_thread():

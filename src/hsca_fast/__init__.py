@@ -8,7 +8,12 @@ Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/form
 """
 
 from hsca_fast.config import ScoringConfig
+from hsca_fast.context.claims import ClaimGraph, ClaimNode, ClaimType, EvidenceEdge, Relation
+from hsca_fast.context.conversation_map import ConversationMap, Transition, leading_domain, merge_maps
 from hsca_fast.context.engine import HSCAEngine
+from hsca_fast.context.provenance import Provenance
+from hsca_fast.context.session import SessionState, SessionStatus, SessionStore, StaleSessionError
+from hsca_fast.files import Tear, TornFileWarning
 from hsca_fast.text.explanation import (
     CategoryTotal,
     Coherence,
@@ -28,27 +33,43 @@ __all__ = [
     "BlockFactors",
     "Category",
     "CategoryTotal",
+    "ClaimGraph",
+    "ClaimNode",
+    "ClaimType",
     "Coherence",
     "ContextSnapshot",
+    "ConversationMap",
     "Cue",
     "CueSpan",
     "DomainModel",
     "DomainTag",
+    "EvidenceEdge",
     "HSCAEngine",
     "Lexicon",
     "LexiconError",
     "ModelWarning",
     "NuanceFlag",
     "NuanceModel",
+    "Provenance",
+    "Relation",
     "RelationalWeights",
     "ScoreBatch",
     "ScoringConfig",
     "Segmentation",
     "SentimentSpan",
+    "SessionState",
+    "SessionStatus",
+    "SessionStore",
+    "StaleSessionError",
+    "Tear",
     "TextExplanation",
+    "TornFileWarning",
+    "Transition",
     "WeightedChunk",
     "bundled_nuance_models",
     "explain_text",
+    "leading_domain",
+    "merge_maps",
     "relational_weights",
     "score_text",
     "score_texts",

@@ -1,14 +1,41 @@
-"""Files that are whole or not there."""
+"""Files that are written whole or not at all, and what is said of those that were torn."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import BinaryIO
+
+
+@dataclass(frozen=True, slots=True)
+class Tear:
+    """Where a file stops making sense.
+
+    Attributes
+    ----------
+    place
+        The line or block that could not be read.
+    offset
+        The bytes before it, all of which were read.
+    n_lost
+        The bytes from there to the end.
+    """
+
+    path: str
+    place: str
+    offset: int
+    n_lost: int
+
+    def __str__(self) -> str:
+        return f"{self.path} is torn at {self.place}: the first {self.offset} bytes were read, {self.n_lost} are lost"
+
+
+class TornFileWarning(UserWarning):
+    """A file was damaged, and read up to the damage."""
 
 
 @contextmanager
@@ -31,14 +58,19 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
         if mode is not None:
-            shutil.copymode(target, temporary)
+            os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    with suppress(OSError):  # not every file system can; the file itself is safe by now
-        descriptor = os.open(folder, os.O_RDONLY)
+    sync_directory(folder)
+
+
+def sync_directory(path: str | os.PathLike[str]) -> None:
+    """Make the names in a directory durable."""
+    with suppress(OSError):  # not every file system can; the files themselves are safe by now
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
