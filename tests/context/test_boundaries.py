@@ -12,7 +12,6 @@ def cuts(draw):
     return draw(places), draw(places), n
 
 
-
 @given(cuts())
 def test_perfect_is_zero_and_all_are_shares(case):
     truth, found, n = case

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,7 +29,7 @@ def test_splits_where_the_engine_does(threshold, most):
 def test_no_part_is_longer_than_the_buffer(scores, threshold, most):
     coherence, layer1 = np.array(scores).reshape(-1, 2).T
     edges = [0, *split_by_coherence(coherence, layer1, threshold=threshold, max_buffer_chunks=most), len(scores)]
-    assert all(0 < b - a <= most for a, b in zip(edges, edges[1:], strict=False)) or not scores
+    assert all(0 < b - a <= most for a, b in pairwise(edges)) or not scores
 
 
 def test_calibration_finds_what_separates():

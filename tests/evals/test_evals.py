@@ -26,7 +26,12 @@ def test_halves_share_no_group():
 
 def test_wilson_interval_against_published_values():
     # Newcombe 1998, table I: 81/263, 15/148, 0/20, 1/29
-    for passed, cases, low, high in [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)]:
+    for passed, cases, low, high in [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ]:
         assert wilson_interval(passed, cases) == pytest.approx((low, high), abs=6e-5)
     with pytest.raises(ValueError, match="passed"):
         wilson_interval(3, 2)
@@ -74,7 +79,10 @@ def test_history_marks_central_turns_as_hits(dev):
 
 
 def summaries(*rows):
-    return [ContextSnapshot(str(i), [], 0.5, dict.fromkeys(row, 1.0), i, False, created_at=0.0) for i, row in enumerate(rows)]
+    return [
+        ContextSnapshot(str(i), [], 0.5, dict.fromkeys(row, 1.0), i, False, created_at=0.0)
+        for i, row in enumerate(rows)
+    ]
 
 
 def test_stretches_are_where_domains_change():

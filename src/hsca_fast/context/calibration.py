@@ -12,8 +12,8 @@ from hsca_fast.config import ScoringConfig
 from hsca_fast.context.boundaries import pk
 from hsca_fast.text.scoring import score_texts
 
-THRESHOLDS = tuple(round(0.30 + 0.01 * i, 2) for i in range(71))
-BUFFER_SIZES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, 50, 80, 120, 200, 400)
+THRESHOLDS = tuple(round(0.30 + 0.02 * i, 2) for i in range(36))
+BUFFER_SIZES = (2, 3, 4, 5, 6, 8, 10, 14, 20, 40, 80, 120, 200)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -299,19 +300,20 @@ class Tuner:
                 current = proposed
 
         if searched.has_texts and judged.has_texts:
-            window = min(WINDOWS, key=lambda w: (-searched.fidelity(replace(current, cooccurrence_window=w)), abs(w - 5)))
+            window = min(
+                WINDOWS, key=lambda w: (-searched.fidelity(replace(current, cooccurrence_window=w)), abs(w - 5))
+            )
             if window != current.cooccurrence_window:
                 consider("cooccurrence_window", current.cooccurrence_window, window)
 
         low, high = THRESHOLD_BOUNDS
         grid = slice(low, high + _THRESHOLD_STEP / 2, _THRESHOLD_STEP)
-        losses = brute(
-            lambda x: -searched.fidelity(replace(current, snapshot_coherence_threshold=float(np.clip(x[0], 0.0, 1.0)))),
-            (grid,),
-            full_output=True,
-            finish=None,
-        )
-        threshold = _middle_of_best(np.asarray(losses[2]), np.asarray(losses[3]))
+
+        def loss_at(x: npt.NDArray[np.float64], *_: Any, **__: Any) -> float:
+            return -searched.fidelity(replace(current, snapshot_coherence_threshold=float(np.clip(x, 0.0, 1.0).max())))
+
+        _, _, places, losses = brute(loss_at, (grid,), full_output=True, finish=None)
+        threshold = _middle_of_best(np.ravel(places), np.ravel(losses))
         if threshold != current.snapshot_coherence_threshold:
             consider("snapshot_coherence_threshold", current.snapshot_coherence_threshold, threshold)
 
@@ -321,11 +323,12 @@ class Tuner:
             bounds = np.log([_bounds(flag) for flag in flags])
             laid = searched.lay_out(current)
 
-            def loss(logs: npt.NDArray[np.float64]) -> float:
+            def loss(logs: npt.NDArray[np.float64], *_: Any, **__: Any) -> float:
                 weights = dict(zip(flags, np.exp(logs), strict=True))
                 return _SHRINKAGE * float(logs @ logs) - float(laid.fidelities(weights).mean())
 
-            new = np.clip(minimize(loss, old, method="L-BFGS-B", bounds=bounds).x, bounds[:, 0], bounds[:, 1])
+            limits = [(float(low), float(high)) for low, high in bounds]
+            new = np.clip(minimize(loss, old, method="L-BFGS-B", bounds=limits).x, bounds[:, 0], bounds[:, 1])
             # The largest effect is judged first.
             for i in np.argsort(-np.abs(new - old) * searched.has_flag.mean(axis=0)[[_FLAGS.index(f) for f in flags]]):
                 low, high = _bounds(flags[i])
@@ -395,7 +398,9 @@ class _Replay:
         self.lengths = [len(chunks) for chunks in kept]
         self.interaction = np.repeat(np.arange(len(kept)), self.lengths)
         self.topic = np.array(topics, np.intp)
-        self.has_tag = np.array([[tag in c.domain_tags for tag in tags] for c in self.chunks], float).reshape(-1, len(tags))
+        self.has_tag = np.array([[tag in c.domain_tags for tag in tags] for c in self.chunks], float).reshape(
+            -1, len(tags)
+        )
         self.has_flag = np.array([[flag in c.nuance_flags for flag in self.flags] for c in self.chunks], float).reshape(
             -1, len(self.flags)
         )
@@ -442,7 +447,7 @@ class _Replay:
                 max_buffer_chunks=parameters.max_buffer_chunks,
             )
             edges = [0, *opens, length]
-            for a, b in zip(edges, edges[1:], strict=False):
+            for a, b in pairwise(edges):
                 sizes[begin + a : begin + b] = b - a
             begin = end
         return _Layout(self, weights / sizes)
@@ -452,5 +457,3 @@ class _Replay:
 
     def fidelity(self, parameters: TuningParameters) -> float:
         return float(np.mean(self.fidelities(parameters)))
-
-

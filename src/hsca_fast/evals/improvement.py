@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 from hsca_fast.context.tuning import HistoryLog, Tuner, TuningParameters
@@ -19,7 +20,9 @@ def interactions(beats: list[Beat]) -> HistoryLog:
     for beat in beats:
         snapshots = fold(beat.turns)
         ids = [chunk.chunk_id for snapshot in snapshots for chunk in snapshot.chunks]
-        log.record(f"What was said about {beat.label}?", snapshots, hits=[x for i, x in enumerate(ids) if i != beat.aside])
+        log.record(
+            f"What was said about {beat.label}?", snapshots, hits=[x for i, x in enumerate(ids) if i != beat.aside]
+        )
     return log
 
 
@@ -46,7 +49,7 @@ def run(data: Path | None = None) -> EvalReport:
             figures[half].append(Figure(f"Eval 1 after N = {n}", CASES - len(missed), CASES))
             failures = [beat.name for beat in missed]
     shares = [figure.share for figure in figures[HALVES[1]]]
-    passed = all(a < b for a, b in zip(shares, shares[1:], strict=False))
+    passed = all(a < b for a, b in pairwise(shares))
     return EvalReport(
         "3",
         "Self-improvement signal",

@@ -82,7 +82,11 @@ class EvalReport:
         for half, figures in self.figures.items():
             for f in figures:
                 low, high = f.interval
-                judged = "" if f.target is None or half == "dev" else f"   {'pass' if f.passed else 'FAIL'} (>= {f.target:.0%})"
+                judged = (
+                    ""
+                    if f.target is None or half == "dev"
+                    else f"   {'pass' if f.passed else 'FAIL'} (>= {f.target:.0%})"
+                )
                 lines.append(
                     f"  {half:9} {f.name:44} {f.passed_cases:5} / {f.cases:<5} {f.share:6.1%}  [{low:.1%}, {high:.1%}]{judged}"
                 )

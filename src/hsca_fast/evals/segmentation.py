@@ -22,7 +22,8 @@ Marked = tuple[list[str], list[int]]  # turns, and those that open a beat
 Splitter = Callable[[Sequence[str]], list[int]]
 CRITERION = "find_beats has a lower Pk than TextTiling and than even splits on the held-out half of every set"
 SETS = ("tiage", "choi", "qmsum")
-MOST = 150  # conversations of a half
+MOST = 100  # conversations of a half
+CALIBRATED = 30  # conversations of the dev half that parameters are fitted to
 
 
 def load(name: str, data: Path) -> dict[str, list[Marked]]:
@@ -31,7 +32,9 @@ def load(name: str, data: Path) -> dict[str, list[Marked]]:
     if name == "tiage":
         for part, half in (("train", "dev"), ("dev", "dev"), ("test", "held-out")):
             for talk in json.loads((data / f"tiage/anno_{part}.json").read_text()).values():
-                halves[half].append(([t for t, _ in talk], [i for i, (_, mark) in enumerate(talk) if i and mark == "1"]))
+                halves[half].append(
+                    ([t for t, _ in talk], [i for i, (_, mark) in enumerate(talk) if i and mark == "1"])
+                )
     else:
         with tarfile.open(data / f"{name}.tar.xz") as archive:
             for member in archive:
@@ -106,10 +109,10 @@ def calibrate_beats(conversations: Sequence[Marked]) -> BeatConfig:
     """The configuration with the lowest mean Pk; the usual length is that of the marked beats."""
     mean = float(np.mean([len(turns) / (len(truth) + 1) for turns, truth in conversations]))
     best: tuple[float, BeatConfig] | None = None
-    for share, question in product((0.25, 0.5, 0.75, 1.0), (0.0, 0.3)):
+    for share, question in product((0.3, 0.6, 1.0), (0.0, 0.3)):
         block = max(1, round(mean * share))
         changes = [word_change(turns, BeatConfig(block, question_weight=question)) for turns, _ in conversations]
-        for scale, weight in product((0.7, 0.85, 1.0, 1.2), (0.2, 0.5, 1.0, 2.0, 5.0)):
+        for scale, weight in product((0.7, 1.0, 1.2), (0.2, 0.5, 1.0, 3.0)):
             config = BeatConfig(block, round(mean * scale, 1), weight, question)
             loss = float(
                 np.mean([pk(b, best_cut(c, config), len(t)) for c, (t, b) in zip(changes, conversations, strict=True)])
@@ -122,11 +125,11 @@ def calibrate_beats(conversations: Sequence[Marked]) -> BeatConfig:
 
 def splitters(dev: Sequence[Marked]) -> tuple[dict[str, Splitter], list[str]]:
     """Every way of splitting with its parameters from the dev half, and notes of them."""
-    some = dev[:: max(1, len(dev) // 30)][:30]
+    some = dev[:: max(1, len(dev) // CALIBRATED)][:CALIBRATED]
     mean = float(np.mean([len(turns) / (len(truth) + 1) for turns, truth in dev]))
-    w, k = min(product((5, 10, 20), (3, 10)), key=lambda p: quality(some, lambda turns: text_tiling(turns, *p))["pk"])
-    threshold = calibrate_snapshot_threshold(dev).preset
-    beats = calibrate_beats(dev)
+    w, k = min(product((10, 20), (3, 10)), key=lambda p: quality(some[:10], lambda turns: text_tiling(turns, *p))["pk"])
+    threshold = calibrate_snapshot_threshold(some).preset
+    beats = calibrate_beats(some)
 
     def by_threshold(turns: Sequence[str], limit: float, most: int) -> list[int]:
         batch = score_texts(turns)
