@@ -15,6 +15,8 @@ MODULES = [
     "ids",
     "types",
     *(f"context.{name}" for name in ("claims", "conversation_map", "engine", "provenance", "session", "words")),
+    *(f"context.{name}" for name in ("beats", "boundaries", "calibration", "paragraphs", "tuning")),
+    *(f"evals.{name}" for name in ("adversarial", "passages", "report")),
     *(f"text.{name}" for name in ("explanation", "lexicon", "models", "relational", "scoring", "segmentation")),
 ]
 

@@ -8,11 +8,19 @@ Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/form
 """
 
 from hsca_fast.config import ScoringConfig
+from hsca_fast.context.beats import BEAT_PRESETS, BeatConfig, find_beats
+from hsca_fast.context.calibration import (
+    SNAPSHOT_PRESETS,
+    SnapshotPreset,
+    ThresholdCalibration,
+    calibrate_snapshot_threshold,
+)
 from hsca_fast.context.claims import ClaimGraph, ClaimNode, ClaimType, EvidenceEdge, Relation
 from hsca_fast.context.conversation_map import ConversationMap, Transition, leading_domain, merge_maps
 from hsca_fast.context.engine import HSCAEngine
 from hsca_fast.context.provenance import Provenance
 from hsca_fast.context.session import SessionState, SessionStatus, SessionStore, StaleSessionError
+from hsca_fast.context.tuning import HistoryLog, Tuner, TuningParameters, TuningReport
 from hsca_fast.files import Tear, TornFileWarning
 from hsca_fast.text.explanation import (
     CategoryTotal,
@@ -30,6 +38,9 @@ from hsca_fast.text.segmentation import Segmentation, segment
 from hsca_fast.types import ContextSnapshot, DomainTag, NuanceFlag, WeightedChunk
 
 __all__ = [
+    "BEAT_PRESETS",
+    "SNAPSHOT_PRESETS",
+    "BeatConfig",
     "BlockFactors",
     "Category",
     "CategoryTotal",
@@ -45,6 +56,7 @@ __all__ = [
     "DomainTag",
     "EvidenceEdge",
     "HSCAEngine",
+    "HistoryLog",
     "Lexicon",
     "LexiconError",
     "ModelWarning",
@@ -60,14 +72,21 @@ __all__ = [
     "SessionState",
     "SessionStatus",
     "SessionStore",
+    "SnapshotPreset",
     "StaleSessionError",
     "Tear",
     "TextExplanation",
+    "ThresholdCalibration",
     "TornFileWarning",
     "Transition",
+    "Tuner",
+    "TuningParameters",
+    "TuningReport",
     "WeightedChunk",
     "bundled_nuance_models",
+    "calibrate_snapshot_threshold",
     "explain_text",
+    "find_beats",
     "leading_domain",
     "merge_maps",
     "relational_weights",

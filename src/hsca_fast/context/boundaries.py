@@ -31,7 +31,7 @@ def window_diff(truth: Sequence[int], found: Sequence[int], n_turns: int) -> flo
     Examples
     --------
     >>> window_diff([4], [3, 4], 8)
-    0.5
+    0.3333333333333333
     """
     true, guess, k = _counts(truth, found, n_turns)
     if k >= n_turns:

@@ -7,7 +7,6 @@ parameters and keeps a change only when queries that it did not look at agree.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ import numpy.typing as npt
 
 from hsca_fast.config import ScoringConfig
 from hsca_fast.context.calibration import split_by_coherence
+from hsca_fast.files import replacing
 from hsca_fast.text.scoring import score_texts
 from hsca_fast.types import SHORT_CHUNK, ContextSnapshot, DomainTag, NuanceFlag, WeightedChunk
 
@@ -174,7 +174,9 @@ class HistoryLog:
         return HistoryLog(self._interactions[:n])
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write one JSON line an interaction."""
+        """Write one JSON line an interaction; a file of that name is replaced only when all is written."""
+        import json
+
         lines = [
             json.dumps(
                 {
@@ -186,11 +188,14 @@ class HistoryLog:
             )
             for x in self._interactions
         ]
-        Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        with replacing(path) as stream:
+            stream.write("".join(f"{line}\n" for line in lines).encode())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> HistoryLog:
         """The log that `save` wrote; scores are rounded as in `to_dict`."""
+        import json
+
         log = cls()
         for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
             try:
