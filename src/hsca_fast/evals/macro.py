@@ -93,6 +93,8 @@ def stretches(snapshots: Sequence[ContextSnapshot], *, change_cost: float = CHAN
     and `change_cost` for each stretch (dynamic programming)."""
     seen = np.array([[s.domain_summary.get(tag, 0.0) for tag in TAGS] for s in snapshots]).reshape(-1, len(TAGS))
     n = len(seen)
+    if n == 0:
+        return []
     sums = np.vstack([np.zeros(len(TAGS)), np.cumsum(seen, axis=0)])
     squares = np.concatenate([[0.0], np.cumsum((seen * seen).sum(axis=1))])
     best: npt.NDArray[np.float64] = np.zeros(n + 1)
