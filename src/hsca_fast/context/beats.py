@@ -38,7 +38,7 @@ class BeatConfig:
     Examples
     --------
     >>> BEAT_PRESETS["chat"].beat_length
-    4.0
+    4.6
     """
 
     block: int = 3
@@ -55,11 +55,10 @@ class BeatConfig:
             raise ValueError(f"length_weight must be above 0, not {self.length_weight}")
 
 
-# Calibrated by `hsca eval boundaries` on the dev halves of TIAGE, QMSum and Choi's sets (docs/evals.md).
+# Calibrated by `hsca eval boundaries` on the dev halves of TIAGE and Choi's documents (docs/evals.md).
 BEAT_PRESETS = {
-    "chat": BeatConfig(2, 4.0, 0.2),
-    "meeting": BeatConfig(40, 120.0, 0.2),
-    "document": BeatConfig(3, 7.0, 0.2),
+    "chat": BeatConfig(1, 4.6, 0.2, 0.3),
+    "document": BeatConfig(7, 8.4, 0.2),
 }
 
 

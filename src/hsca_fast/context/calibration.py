@@ -120,5 +120,6 @@ def calibrate_snapshot_threshold(
 # "spec" is the specification's guess. The others were calibrated by `hsca eval boundaries` on the dev halves (docs/evals.md).
 SNAPSHOT_PRESETS = {
     "spec": SnapshotPreset(0.72, 20),
+    "chat": SnapshotPreset(0.4, 5),
     "turns": SnapshotPreset(0.3, 20),  # nearly every turn of prose is a snapshot: for following topics
 }
