@@ -22,11 +22,19 @@ if TYPE_CHECKING:
     from hsca_fast.assembly.recall import Candidate, RecallConfig
     from hsca_fast.assembly.tail import Tail, recent_tail
     from hsca_fast.config import ScoringConfig
+    from hsca_fast.context.beats import BEAT_PRESETS, BeatConfig, find_beats
+    from hsca_fast.context.calibration import (
+        SNAPSHOT_PRESETS,
+        SnapshotPreset,
+        ThresholdCalibration,
+        calibrate_snapshot_threshold,
+    )
     from hsca_fast.context.claims import ClaimGraph, ClaimNode, ClaimType, EvidenceEdge, Relation
     from hsca_fast.context.conversation_map import ConversationMap, Transition, leading_domain, merge_maps
     from hsca_fast.context.engine import HSCAEngine
     from hsca_fast.context.provenance import Provenance
     from hsca_fast.context.session import SessionState, SessionStatus, SessionStore, StaleSessionError
+    from hsca_fast.context.tuning import HistoryLog, Tuner, TuningParameters, TuningReport
     from hsca_fast.files import Tear, TornFileWarning
     from hsca_fast.memory.compaction import (
         CompactionReport,
@@ -94,11 +102,14 @@ _NAMES = {
     "assembly.recall": "Candidate RecallConfig",
     "assembly.tail": "Tail recent_tail",
     "config": "ScoringConfig",
+    "context.beats": "BEAT_PRESETS BeatConfig find_beats",
+    "context.calibration": "SNAPSHOT_PRESETS SnapshotPreset ThresholdCalibration calibrate_snapshot_threshold",
     "context.claims": "ClaimGraph ClaimNode ClaimType EvidenceEdge Relation",
     "context.conversation_map": "ConversationMap Transition leading_domain merge_maps",
     "context.engine": "HSCAEngine",
     "context.provenance": "Provenance",
     "context.session": "SessionState SessionStatus SessionStore StaleSessionError",
+    "context.tuning": "HistoryLog Tuner TuningParameters TuningReport",
     "files": "Tear TornFileWarning",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
     "memory.onnx_summarizer": "OnnxSummarizer",
@@ -128,12 +139,15 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
+    "BEAT_PRESETS",
     "RECENCY_DECAY",
     "SCOPE_WEIGHT",
+    "SNAPSHOT_PRESETS",
     "AssembledContext",
     "AuthoredDocument",
     "AuthoredNode",
     "BackfillReport",
+    "BeatConfig",
     "BlockFactors",
     "Calibration",
     "CallableEmbedder",
@@ -163,6 +177,7 @@ __all__ = [
     "GatingConfig",
     "HSCAEngine",
     "HashEmbedder",
+    "HistoryLog",
     "Lexicon",
     "LexiconError",
     "ModelMismatchError",
@@ -186,20 +201,26 @@ __all__ = [
     "SessionState",
     "SessionStatus",
     "SessionStore",
+    "SnapshotPreset",
     "StaleSessionError",
     "StaticEmbedder",
     "Summarizer",
     "Tail",
     "Tear",
     "TextExplanation",
+    "ThresholdCalibration",
     "TopK",
     "TornFileWarning",
     "Transition",
+    "Tuner",
+    "TuningParameters",
+    "TuningReport",
     "Turn",
     "WeightedChunk",
     "assemble",
     "authority_weights",
     "bundled_nuance_models",
+    "calibrate_snapshot_threshold",
     "calibrate_thresholds",
     "check_hard_reserve",
     "check_model",
@@ -214,6 +235,7 @@ __all__ = [
     "explain_text",
     "extract_keywords",
     "extractive_summary",
+    "find_beats",
     "fit_budget",
     "fit_rotation",
     "fuse_ranks",
