@@ -12,10 +12,11 @@ from hsca_fast.text.relational import BlockFactors, RelationalWeights, relationa
 from hsca_fast.text.scoring import ScoreBatch, score_texts
 from hsca_fast.text.segmentation import Segmentation, segment
 from hsca_fast.vectors.calibration import Calibration
-from hsca_fast.vectors.cascade import BackfillReport, CascadeIndex, SearchResult, calibrate_thresholds
+from hsca_fast.vectors.cascade import CascadeIndex, calibrate_thresholds
 from hsca_fast.vectors.dedup import Dedup, deduplicate
 from hsca_fast.vectors.mmr import mmr
 from hsca_fast.vectors.prefix import prefix_tiers
+from hsca_fast.vectors.results import BackfillReport, SearchResult
 from hsca_fast.vectors.rotation import Rotation, fit_rotation
 from hsca_fast.vectors.storage import DamagedIndexError
 
