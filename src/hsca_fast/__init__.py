@@ -84,13 +84,14 @@ if TYPE_CHECKING:
     from hsca_fast.text.segmentation import Segmentation, segment
     from hsca_fast.types import ContextSnapshot, DomainTag, NuanceFlag, WeightedChunk
     from hsca_fast.vectors.calibration import Calibration
-    from hsca_fast.vectors.cascade import BackfillReport, CascadeIndex, SearchResult, calibrate_thresholds
+    from hsca_fast.vectors.cascade import CascadeIndex, calibrate_thresholds
     from hsca_fast.vectors.dedup import Dedup, deduplicate
     from hsca_fast.vectors.embedder import CallableEmbedder, Embedder, HashEmbedder
     from hsca_fast.vectors.guard import ModelMismatchError, ModelStamp, check_model
     from hsca_fast.vectors.mmr import mmr
     from hsca_fast.vectors.onnx import OnnxEmbedder, minilm_embedder
     from hsca_fast.vectors.prefix import prefix_tiers
+    from hsca_fast.vectors.results import BackfillReport, SearchResult
     from hsca_fast.vectors.rotation import Rotation, fit_rotation
     from hsca_fast.vectors.static import StaticEmbedder, default_embedder
     from hsca_fast.vectors.storage import DamagedIndexError
@@ -125,13 +126,14 @@ _NAMES = {
     "text.segmentation": "Segmentation segment",
     "types": "ContextSnapshot DomainTag NuanceFlag WeightedChunk",
     "vectors.calibration": "Calibration",
-    "vectors.cascade": "BackfillReport CascadeIndex SearchResult calibrate_thresholds",
+    "vectors.cascade": "CascadeIndex calibrate_thresholds",
     "vectors.dedup": "Dedup deduplicate",
     "vectors.embedder": "CallableEmbedder Embedder HashEmbedder",
     "vectors.guard": "ModelMismatchError ModelStamp check_model",
     "vectors.mmr": "mmr",
     "vectors.onnx": "OnnxEmbedder minilm_embedder",
     "vectors.prefix": "prefix_tiers",
+    "vectors.results": "BackfillReport SearchResult",
     "vectors.rotation": "Rotation fit_rotation",
     "vectors.static": "StaticEmbedder default_embedder",
     "vectors.storage": "DamagedIndexError",

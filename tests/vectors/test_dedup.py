@@ -70,6 +70,15 @@ def test_order_of_rows_does_not_matter():
     assert found.labels.tolist() == expected.labels[order].tolist()
 
 
+def test_lengths_beyond_float32_products():
+    rows = made(200, 40, flat=True)
+    scaled = rows * (10.0 ** np.random.default_rng(1).integers(-36, 37, (300, 1))).astype(np.float32)
+    scores = np.arange(300)
+    expected, found = deduplicate(rows, scores, threshold=0.8), deduplicate(scaled, scores, threshold=0.8)
+    assert expected.removed > 0
+    assert found.labels.tolist() == expected.labels.tolist()
+
+
 def test_edges():
     assert deduplicate(np.empty((0, 5)), []).keep.tolist() == []
     zeros = deduplicate(np.zeros((3, 5)), [1.0, 3.0, 2.0])

@@ -58,6 +58,14 @@ def test_many_rows_with_groups():
     assert mmr(relevance, rows, 10).tolist() == plain[:10].tolist()
 
 
+def test_lengths_beyond_float32_products():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(80, 24))
+    relevance = rng.random(80)
+    scaled = (rows * 10.0 ** rng.integers(-36, 37, (80, 1))).astype(np.float32)
+    assert mmr(relevance, scaled, 20).tolist() == mmr(relevance, rows, 20).tolist()
+
+
 @pytest.mark.parametrize("isa", native.isa_levels())
 def test_same_picks_at_every_level(isa):
     rng = np.random.default_rng(4)

@@ -45,6 +45,14 @@ def test_recorded_tiers():
         np.testing.assert_allclose(tier, case["output"][name], rtol=3e-7)
 
 
+@pytest.mark.parametrize("scale", [1e-45, 1e-39, 1e-30, 1e30, 1e37])
+@pytest.mark.parametrize("isa", native.isa_levels())
+def test_any_length_becomes_one(scale, isa):
+    v = (np.arange(1, 41) % 7 * np.float64(scale)).astype(np.float32)
+    (unit,) = native.prefix_tiers(v[None, :], (40,), 0.0, 1, isa)
+    np.testing.assert_allclose(unit[0], v / np.linalg.norm(v.astype(np.float64)), rtol=1.3e-7)
+
+
 def test_small_prefixes_go_to_zero_smoothly():
     lengths = [np.linalg.norm(prefix_tiers([x, 1.0], (1, 2))[0]) for x in (0.0, 1e-12, 1e-9, 1e-8, 1e-6, 1e-3)]
     assert lengths == sorted(lengths)

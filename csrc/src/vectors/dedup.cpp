@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hsca/vectors/codes.hpp"
+#include "hsca/vectors/prefix_norm.hpp"
 #include "hsca/vectors/top_k.hpp"
 
 namespace hsca {
@@ -167,6 +168,13 @@ bool connected_components(const Rows& rows, double threshold, std::size_t thread
     if (component.size() != rows.n || rows.n >= kNoRow)
         throw std::invalid_argument("connected_components: sizes do not match");
     if (rows.n == 0) return true;
+    std::vector<float> inverse(rows.n);
+    prefix_inverse(rows, rows.dims, 0.0, isa, inverse);
+    if (are_extreme(inverse)) {
+        const std::vector<float> unit = unit_rows(rows, isa);
+        return connected_components({unit.data(), rows.n, rows.dims, rows.dims}, threshold, threads, isa, poll,
+                                    component);
+    }
     // A pair's unseen part adds at most what its rows have left: enough of the energy must lead to fall below the
     // threshold.
     const double share = std::clamp(1.15 - threshold, 0.1, 0.95);

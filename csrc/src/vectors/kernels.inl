@@ -329,6 +329,8 @@ struct SquareSum {
     }
 };
 
+constexpr double kLeastScale = 1e-37, kMostScale = 1e38;
+
 // out[i] = row[i] * scale; `stream` goes past the caches where the machine can.
 inline void scale_row(const float* __restrict row, float scale, std::size_t n, bool stream, float* __restrict out) {
     std::size_t i = 0;
@@ -350,9 +352,15 @@ double prefix_norm(const float* row, const std::size_t* dims, std::size_t n_tier
     for (std::size_t t = 0, from = 0; t < n_tiers; from = dims[t++]) {
         squares.add(row, from, dims[t]);
         sum = squares.total();
-        const auto scale = static_cast<float>(sum > 0.0 ? 1.0 / __builtin_sqrt(sum + eps_squared) : 0.0);
-        if (inverse) inverse[t] = scale;
-        if (tiers) scale_row(row, scale, dims[t], stream, tiers[t]);
+        const double scale = sum > 0.0 ? 1.0 / __builtin_sqrt(sum + eps_squared) : 0.0;
+        const double in_range = scale < kMostScale ? scale : kMostScale;
+        if (inverse) inverse[t] = static_cast<float>(in_range);
+        if (!tiers) continue;
+        if (sum == 0.0 || (scale > kLeastScale && scale < kMostScale)) {
+            scale_row(row, static_cast<float>(scale), dims[t], stream, tiers[t]);
+        } else {  // a factor that float32 does not hold, or not with all its digits
+            for (std::size_t i = 0; i < dims[t]; ++i) tiers[t][i] = static_cast<float>(row[i] * scale);
+        }
     }
     return sum;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "hsca/vectors/prefix_norm.hpp"
@@ -22,19 +23,19 @@ struct Candidate {
 
 class Picker {
   public:
-    Picker(const Rows& rows, std::span<const double> relevance, std::span<const std::uint32_t> groups,
-           std::size_t n_groups, const MmrConfig& config, Isa isa, std::size_t n_picks)
+    Picker(const Rows& rows, std::vector<float> inverse, std::span<const double> relevance,
+           std::span<const std::uint32_t> groups, std::size_t n_groups, const MmrConfig& config, Isa isa,
+           std::size_t n_picks)
         : rows_(rows),
           relevance_(relevance),
           config_(config),
           kernels_(vector_kernels(isa)),
-          inverse_(rows.n),
+          inverse_(std::move(inverse)),
           similarity_(rows.n),
           heaps_(n_groups),
           picked_in_(n_groups),
           picked_rows_(n_picks * rows.dims),
           products_(std::max(n_picks, kBlock)) {
-        prefix_inverse(rows, rows.dims, 0.0, isa, inverse_);
         for (std::size_t i = 0; i < rows.n; ++i) {
             heaps_[groups.empty() ? 0 : groups[i]].push_back(
                 {config.lambda * relevance[i], static_cast<std::uint32_t>(i), 0});
@@ -158,8 +159,15 @@ bool mmr(const Rows& rows, std::span<const double> relevance, std::span<const st
         if (group >= n_groups) throw std::out_of_range("mmr: no such group");
     }
     if (picks.empty()) return true;
+    std::vector<float> inverse(rows.n);
+    prefix_inverse(rows, rows.dims, 0.0, isa, inverse);
+    if (are_extreme(inverse)) {
+        const std::vector<float> unit = unit_rows(rows, isa);
+        return mmr({unit.data(), rows.n, rows.dims, rows.dims}, relevance, groups, n_groups, config, isa, poll, picks);
+    }
     Stop stop(poll);
-    return Picker(rows, relevance, groups, groups.empty() ? 1 : n_groups, config, isa, picks.size()).run(stop, picks);
+    return Picker(rows, std::move(inverse), relevance, groups, groups.empty() ? 1 : n_groups, config, isa, picks.size())
+        .run(stop, picks);
 }
 
 }  // namespace hsca

@@ -43,6 +43,23 @@ void prefix_inverse(const Rows& rows, std::size_t width, double eps, Isa isa, st
     }
 }
 
+bool are_extreme(std::span<const float> inverse) noexcept {
+    for (const float x : inverse) {
+        if (x != 0.0f && (x < 1e-12f || x > 1e12f)) return true;
+    }
+    return false;
+}
+
+std::vector<float> unit_rows(const Rows& rows, Isa isa) {
+    std::vector<float> unit(rows.n * rows.dims);
+    const VectorKernels& kernels = vector_kernels(isa);
+    for (std::size_t i = 0; i < rows.n; ++i) {
+        float* const out = unit.data() + i * rows.dims;
+        kernels.prefix_norm(rows.row(i), &rows.dims, 1, 0.0, false, &out, nullptr);
+    }
+    return unit;
+}
+
 void finite_rows(const Rows& rows, std::span<std::uint8_t> finite) {
     if (finite.size() != rows.n) throw std::invalid_argument("finite_rows: sizes do not match");
     constexpr std::uint32_t kExponent = 0x7F800000u;  // all ones: infinite or not a number

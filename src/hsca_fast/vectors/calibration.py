@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
@@ -194,3 +194,47 @@ def rank_quantiles(ranks: npt.NDArray[np.int64]) -> tuple[int, ...]:
         return ()
     points = np.linspace(0.0, 1.0, min(_QUANTILES, ranks.size))
     return tuple(np.quantile(ranks, points, method="higher").tolist())
+
+
+def measure(
+    rows: Float32,
+    inverses: Sequence[Float32],
+    queries: Sequence[Float32],
+    neighbours: npt.NDArray[np.uint32],
+    own: npt.NDArray[np.int64] | None,
+    *,
+    recall: float,
+    k: int,
+    model: dict[str, str | int] | None,
+    rotation: str | None,
+    threads: int,
+) -> Calibration:
+    """The calibration of tiers, narrowest first, from the queries' prefixes and the rows of their true neighbours.
+
+    `inverses` are the rows' for each tier but the last.
+    """
+    ranks, thresholds, curves, exit_shares = [], [], [], []
+    n_queries = len(queries[0])
+    waiting = np.ones(n_queries, np.bool_)
+    for inverse, prefixes in zip(inverses, queries, strict=False):
+        found, best = neighbour_ranks(rows, inverse, prefixes, neighbours, own, threads)
+        shares = (found < exit_candidates(k)).mean(axis=1) if neighbours.shape[1] else np.ones(n_queries)
+        ranks.append(rank_quantiles(found))
+        thresholds.append(exit_threshold(best, shares, recall))
+        curves.append(roc_curve(best, shares >= recall))
+        leaving = waiting & (best > thresholds[-1])
+        exit_shares.append(float(leaving.mean()))
+        waiting &= ~leaving
+    return Calibration(
+        dims=tuple(prefixes.shape[1] for prefixes in queries),
+        thresholds=tuple(thresholds),
+        exit_shares=(*exit_shares, float(waiting.mean())),
+        recall=recall,
+        k=k,
+        n_vectors=len(rows),
+        n_queries=n_queries,
+        ranks=tuple(ranks),
+        roc=tuple(curves),
+        model=model,
+        rotation=rotation,
+    )

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -22,17 +21,10 @@ from hsca_fast._native.inputs import thread_count
 from hsca_fast._native.vectors import NO_ROW
 from hsca_fast.vectors import storage
 from hsca_fast.vectors.arrays import Float32, Int64, as_count, as_dims, as_ids, as_number, as_rows
-from hsca_fast.vectors.calibration import (
-    Calibration,
-    Model,
-    exit_candidates,
-    exit_threshold,
-    neighbour_ranks,
-    rank_quantiles,
-    roc_curve,
-)
+from hsca_fast.vectors.calibration import Calibration, Model, exit_candidates, measure
 from hsca_fast.vectors.full_index import FaissTier
 from hsca_fast.vectors.prefix import EPS, prefix_tiers
+from hsca_fast.vectors.results import BackfillReport, ResultArrays, SearchResult
 from hsca_fast.vectors.rotation import Rotation
 
 Mode = Literal["early_exit", "funnel", "exact"]
@@ -44,36 +36,6 @@ _LEADING_SHARE = 0.75
 _OWN_QUERIES = 256
 # So few vectors all go through the funnel.
 _NO_FUNNEL = 1000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SearchResult:
-    """Hits of a batch of queries.
-
-    Attributes
-    ----------
-    scores
-        Cosines at full width, best first, one row a query; 0 where there is no hit.
-    ids
-        -1 where there is no hit.
-    tier
-        For each query the tier that decided, as an index into the cascade's `dims`.
-    best
-        For each query the best score at each tier; 0 for tiers that hold nothing or were not searched.
-    """
-
-    scores: Float32
-    ids: Int64
-    tier: npt.NDArray[np.int8]
-    best: Float32
-
-
-@dataclass(frozen=True, slots=True)
-class BackfillReport:
-    """How many rows each tier, by its width, got back, and how many still lack."""
-
-    rebuilt: dict[int, int]
-    missing: dict[int, int]
 
 
 class CascadeIndex:
@@ -398,7 +360,7 @@ class CascadeIndex:
             rows = self._rotation.apply(rows, threads=self._threads)
         tiers = prefix_tiers(rows, self._dims, threads=self._threads)
         allowed = self._allowed_rows(allowed_ids)
-        out = _Result(len(rows), k, len(self._dims))
+        out = ResultArrays(len(rows), k, len(self._dims))
         if len(rows) and self._n:
             if mode == "funnel":
                 self._funnel(tiers, k, allowed, recall, out)
@@ -421,7 +383,13 @@ class CascadeIndex:
         return allowed
 
     def _cascade(
-        self, tiers: tuple[Float32, ...], k: int, allowed: npt.NDArray[np.uint8] | None, out: _Result, *, early: bool
+        self,
+        tiers: tuple[Float32, ...],
+        k: int,
+        allowed: npt.NDArray[np.uint8] | None,
+        out: ResultArrays,
+        *,
+        early: bool,
     ) -> None:
         waiting = np.arange(len(tiers[0]))
         last = len(self._dims) - 1
@@ -500,7 +468,12 @@ class CascadeIndex:
         )
 
     def _funnel(
-        self, tiers: tuple[Float32, ...], k: int, allowed: npt.NDArray[np.uint8] | None, recall: float, out: _Result
+        self,
+        tiers: tuple[Float32, ...],
+        k: int,
+        allowed: npt.NDArray[np.uint8] | None,
+        recall: float,
+        out: ResultArrays,
     ) -> None:
         last = len(self._dims) - 1
         everyone = np.arange(len(tiers[0]))
@@ -553,29 +526,17 @@ class CascadeIndex:
             raise ValueError("calibration needs vectors and queries")
         tiers = prefix_tiers(unit, self._dims, threads=self._threads)
         truth = self._truth(tiers[-1], k, own)
-        ranks, thresholds, curves, exit_shares = [], [], [], []
-        waiting = np.ones(len(unit), np.bool_)
-        for number in range(len(self._dims) - 1):
-            found, best = neighbour_ranks(self._rows, self._inverse(number), tiers[number], truth, own, self._threads)
-            shares = (found < exit_candidates(k)).mean(axis=1) if truth.shape[1] else np.ones(len(unit))
-            ranks.append(rank_quantiles(found))
-            thresholds.append(exit_threshold(best, shares, recall))
-            curves.append(roc_curve(best, shares >= recall))
-            leaving = waiting & (best > thresholds[-1])
-            exit_shares.append(float(leaving.mean()))
-            waiting &= ~leaving
-        return Calibration(
-            dims=self._dims,
-            thresholds=tuple(thresholds),
-            exit_shares=(*exit_shares, float(waiting.mean())),
+        return measure(
+            self._rows,
+            [self._inverse(number) for number in range(len(self._dims) - 1)],
+            tiers,
+            truth,
+            own,
             recall=recall,
             k=k,
-            n_vectors=self._n,
-            n_queries=len(unit),
-            ranks=tuple(ranks),
-            roc=tuple(curves),
             model=self.model,
             rotation=self._rotation_fingerprint,
+            threads=self._threads,
         )
 
     def _truth(self, queries: Float32, k: int, own: Int64 | None) -> npt.NDArray[np.uint32]:
@@ -664,21 +625,6 @@ class CascadeIndex:
         if backfill:
             index.backfill()
         return index
-
-
-class _Result:
-    """The arrays of a SearchResult while they are filled."""
-
-    def __init__(self, n_queries: int, k: int, n_tiers: int) -> None:
-        self.rows = np.full((n_queries, k), NO_ROW, np.uint32)
-        self.scores = np.zeros((n_queries, k), np.float32)
-        self.tier = np.full(n_queries, n_tiers - 1, np.int8)
-        self.best = np.zeros((n_queries, n_tiers), np.float32)
-
-    def put(self, queries: Int64, tier: int, rows: npt.NDArray[np.uint32], scores: Float32) -> None:
-        self.rows[queries] = rows
-        self.scores[queries] = scores
-        self.tier[queries] = tier
 
 
 def _default_thresholds(n: int) -> tuple[float, ...]:

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "hsca/vectors/dot.hpp"
 
@@ -22,6 +23,12 @@ bool prefix_tiers(const Rows& rows, std::span<const std::size_t> dims, double ep
 
 // inverse[i] = 1 / sqrt(|row[:width]|^2 + eps^2), 0 for a prefix of zeros.
 void prefix_inverse(const Rows& rows, std::size_t width, double eps, Isa isa, std::span<float> inverse);
+
+// Whether products of rows with these inverse lengths could leave float32's range, or lose their digits in it.
+bool are_extreme(std::span<const float> inverse) noexcept;
+
+// A copy of the rows, each of length 1 or 0.
+std::vector<float> unit_rows(const Rows& rows, Isa isa);
 
 // finite[i] = 1 if every value of row i is a number, else 0.
 void finite_rows(const Rows& rows, std::span<std::uint8_t> finite);
