@@ -149,9 +149,7 @@ def report(groups: dict[str, list[str]], tokenizers: dict[str, Counter]) -> None
             for kind in ("host", "sidecar", "fitted"):
                 off = estimate_tokens(pieces, kind=kind) / tokens - 1  # type: ignore[call-overload]
                 errors.append(f"{100 * np.abs(off).mean():.1f} % ({100 * off.mean():+.1f})")
-            print(
-                f"| {group} | {len(pieces)} | {name} | {ratio:.2f} | {CHI.get(group, 4.0)} | {' | '.join(errors)} |"
-            )
+            print(f"| {group} | {len(pieces)} | {name} | {ratio:.2f} | {CHI.get(group, 4.0)} | {' | '.join(errors)} |")
 
 
 def main() -> None:
