@@ -97,7 +97,7 @@ void all_kernels() {
         const AuthorityColumns<T> columns{b.data(), b.data(), c.data(), n};
         same_everywhere<T>(n, [&](const Workers& w, T* out) { return authority_weights(columns, authority, w, out); });
         const SecondPassColumns<T> pass{a.data(), c.data(), a.data(), n};
-        same_everywhere<T>(n, [&](const Workers& w, T* out) { return second_pass_scores(pass, T(0.3), w, out); });
+        same_everywhere<T>(n, [&](const Workers& w, T* out) { return second_pass_scores(pass, 0.3, w, out); });
     }
 }
 
@@ -127,7 +127,7 @@ void refusals() {
                     CHECK(hybrid_scores(c, terms, workers, out.data()) == Outcome::refused);
                     CHECK(hybrid_top_k(c, terms, 5, workers).outcome == Outcome::refused);
                     const SecondPassColumns<T> s{columns[0].data(), columns[1].data(), columns[2].data(), n};
-                    CHECK((second_pass_scores(s, T(1), workers, out.data()) == Outcome::refused) == (which < 3));
+                    CHECK((second_pass_scores(s, 1.0, workers, out.data()) == Outcome::refused) == (which < 3));
                     if (which == 0) CHECK(recency(columns[0].data(), n, T(1), workers, out.data()) == Outcome::refused);
                 }
             }

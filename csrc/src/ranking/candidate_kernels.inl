@@ -24,6 +24,7 @@ template <>
 struct Real<float> {
     using Bits = std::int32_t;
     static constexpr int kMantissaBits = 23;
+    static constexpr float kMax = 3.40282347e+38f;
     static constexpr float kRound = 12582912.0f;              // 1.5 * 2^23: adding it rounds to an integer
     static constexpr float kMaxExponent = 64.0f * 1.442695f;  // as a power of two
     // (2^-g - 1) / g on |g| <= 1/2, highest power first: Chebyshev interpolation, off by 1e-8 in 2^-g.
@@ -35,6 +36,7 @@ template <>
 struct Real<double> {
     using Bits = std::int64_t;
     static constexpr int kMantissaBits = 52;
+    static constexpr double kMax = 1.7976931348623157e+308;
     static constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52
     static constexpr double kMaxExponent = 600.0 * 1.442695;
     static constexpr double kSeries[] = {
@@ -42,12 +44,6 @@ struct Real<double> {
         -1.5252733830461279738e-5,  1.5403530442908897599e-4, -1.3333558146416561707e-3, 9.6181291076061876231e-3,
         -5.5504108664821594925e-2,  0.2402265069591009932,    -0.69314718055994530942};  // off by 3e-17
 };
-
-// lambda as a power of two: 2^-(lambda log2(e) age) needs no further reduction.
-template <class T>
-inline T as_power_of_two(T decay) {
-    return decay * T(1.44269504088896338700);
-}
 
 template <class T>
 using Bits = typename Real<T>::Bits;
@@ -88,6 +84,12 @@ inline T at_most(T x, T bound) {
 template <class T>
 inline T clamp_unit(T x) {
     return at_most(clamp_age(x), T(1));
+}
+
+// lambda as a power of two: 2^-(lambda log2(e) age) needs no further reduction. Finite, so that age 0 gives exponent 0.
+template <class T>
+inline T as_power_of_two(T decay) {
+    return at_most(decay * T(1.44269504088896338700), Real<T>::kMax);
 }
 
 // 2^-y for y >= 0: y = k - g with k whole and |g| <= 1/2 (both exact), the series of 2^g, and k taken from the
@@ -209,13 +211,11 @@ std::int64_t authority(const T* HSCA_RESTRICT age, const T* HSCA_RESTRICT access
 
 template <class T>
 std::int64_t second_pass(const T* HSCA_RESTRICT similarity, const T* HSCA_RESTRICT authority_weight,
-                         const T* HSCA_RESTRICT coverage, std::size_t n, T kappa, T* HSCA_RESTRICT out) {
-    // (1 + kappa M) / (1 + kappa) without a division, exactly 1 for M = 1 and never more: so the score is at most
-    // omega, rounding included.
-    const T share = static_cast<T>(static_cast<double>(kappa) / (1.0 + static_cast<double>(kappa)));
+                         const T* HSCA_RESTRICT coverage, std::size_t n, T share, T* HSCA_RESTRICT out) {
     Bits<T> bad = 0;
     for (std::size_t i = 0; i < n; ++i) {
         bad |= not_finite(similarity[i]) | not_finite(authority_weight[i]) | not_finite(coverage[i]);
+        // Exactly 1 for M = 1 and never more: so the score is at most omega, rounding included.
         const T boost = T(1) - share * (T(1) - clamp_unit(coverage[i]));
         out[i] = clamp_unit(authority_weight[i]) * (clamp_unit(similarity[i]) * boost);
     }

@@ -47,8 +47,8 @@ struct CandidateKernels {
     std::int64_t (*authority)(const T* age, const T* access, const T* authored, std::size_t n,
                               const AuthorityTerms<double>& terms, T* out);
 
-    // omega s (1 + kappa M) / (1 + kappa)
-    std::int64_t (*second_pass)(const T* similarity, const T* authority, const T* coverage, std::size_t n, T kappa,
+    // omega s (1 + kappa M) / (1 + kappa) as omega s (1 - share (1 - M)) with share = kappa / (1 + kappa)
+    std::int64_t (*second_pass)(const T* similarity, const T* authority, const T* coverage, std::size_t n, T share,
                                 T* out);
 
     std::size_t (*count_above)(const T* scores, std::size_t n, T floor);
