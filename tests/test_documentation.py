@@ -36,6 +36,13 @@ def test_readme_example(capsys):
     assert "lamp" in capsys.readouterr().out
 
 
+def test_context_example(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "context.md").read_text(), re.S)
+    exec(compile(block, "context.md", "exec"), {})
+    assert (tmp_path / "talk.engine.jsonl").exists()
+
+
 def test_readme_table_is_what_the_command_prints():
     readme = (ROOT / "README.md").read_text()
     shown = [line.split() for line in readme.splitlines() if line.startswith("    examples/texts/")]

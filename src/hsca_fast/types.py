@@ -56,7 +56,7 @@ class NuanceFlag(str, Enum):
 SHORT_CHUNK = "short_chunk"
 
 
-@dataclass
+@dataclass(slots=True)
 class WeightedChunk:
     """A text with its scores of layers 1 to 3; `nuance_flags` that are missing are unknown, not false.
 
@@ -105,7 +105,7 @@ class WeightedChunk:
         )
 
 
-@dataclass
+@dataclass(slots=True)
 class ContextSnapshot:
     """One beat of a conversation: its chunks with their weights, and what they are about.
 
