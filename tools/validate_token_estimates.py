@@ -5,8 +5,8 @@
 DIR holds tokenizer files that some packages carry, under any of the names below; `pip download --no-deps litellm
 mistral-common` and unzipping gives all of them. Needs tiktoken and tokenizers. Groups are named by their script (`cjk`,
 `cyrillic`, `arabic_hebrew`; any other name counts as "otherwise"). A .mo file gives its translated messages, any other
-file its text; both are cut into pieces of 1,500 characters. The even pieces are the tuning half, which --fit uses; the odd
-ones are reported on. The results in docs/ranking.md were made with this.
+file its text; both are cut into pieces of 1,500 characters. Every second file belongs to the tuning half, which --fit
+uses; the other half is reported on. The results in docs/ranking.md were made with this.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import gettext
 import glob
 import json
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,9 +28,9 @@ from hsca_fast._native import ranking as native
 from hsca_fast._native.strings import StringColumn
 
 PIECE = 1500
-PER_GROUP = 800
+PER_HALF = 400
 CHI = {"cjk": 1.6, "cyrillic": 2.5, "arabic_hebrew": 2.5}
-FEATURES = "letters words punctuation digits line_feeds latin greek cyrillic two_byte cjk three_byte four_byte".split()
+FEATURES = "letters words punctuation digits latin greek cyrillic two_byte cjk three_byte four_byte".split()
 FITTED_TO = "cl100k_base"
 
 # Split patterns of the two encodings; their merges are files named by a hash.
@@ -91,19 +92,24 @@ def read_text(path: str) -> str:
     """A file's text, or the messages of a gettext catalogue."""
     if path.endswith(".mo"):
         with open(path, "rb") as stream:
-            messages = gettext.GNUTranslations(stream)._catalog  # type: ignore[attr-defined]
+            try:
+                messages = gettext.GNUTranslations(stream)._catalog  # type: ignore[attr-defined]
+            except (UnicodeDecodeError, OSError) as error:
+                print(f"left out: {path}: {error}", file=sys.stderr)
+                return ""
         return "\n".join(text for key, text in messages.items() if key and isinstance(text, str))
     return Path(path).read_text(errors="replace")
 
 
-def pieces_of(pattern: str) -> list[str]:
-    """At most PER_GROUP pieces of the files of a glob, the same ones each time."""
+def pieces_of(patterns: list[str], half: int) -> list[str]:
+    """At most PER_HALF pieces of every second file, the same ones each time."""
     found: list[str] = []
-    for path in sorted(glob.glob(pattern, recursive=True)):
-        text = read_text(path)
-        found += [text[i : i + PIECE] for i in range(0, len(text) - PIECE, PIECE)]
+    for pattern in patterns:
+        for path in sorted(glob.glob(pattern, recursive=True))[half::2]:
+            text = read_text(path)
+            found += [text[i : i + PIECE] for i in range(0, len(text) - PIECE, PIECE)]
     random.Random(1).shuffle(found)
-    return found[:PER_GROUP]
+    return found[:PER_HALF]
 
 
 def with_emoji(pieces: list[str]) -> list[str]:
@@ -120,33 +126,30 @@ def features_of(pieces: list[str]) -> np.ndarray:
 
 
 def fit(groups: dict[str, list[str]], count: Counter) -> np.ndarray:
-    """Least squares of the relative error over the tuning halves, every group weighing the same."""
+    """Least squares of the relative error, every group weighing the same."""
     rows, targets = [], []
     for pieces in groups.values():
-        tokens = np.array([count(piece) for piece in pieces[::2]], float)
+        tokens = np.array([count(piece) for piece in pieces], float)
         weight = 1 / tokens / np.sqrt(len(tokens))
-        rows.append(features_of(pieces[::2]) * weight[:, None])
+        rows.append(features_of(pieces) * weight[:, None])
         targets.append(tokens * weight)
     coefficients, *_ = np.linalg.lstsq(np.vstack(rows), np.concatenate(targets), rcond=None)
     return coefficients
 
 
 def report(groups: dict[str, list[str]], tokenizers: dict[str, Counter]) -> None:
-    """Markdown: characters a token, and mean absolute error of each rule, on the held-out halves."""
+    """Markdown: characters a token, and mean absolute error of each rule."""
     print("| text | pieces | tokenizer | characters a token | χ | host | sidecar | fitted |")
     print("|---|---|---|---|---|---|---|---|")
     for group, pieces in groups.items():
-        held_out = pieces[1::2]
         for name, count in tokenizers.items():
-            tokens = np.array([count(piece) for piece in held_out], float)
-            ratio = sum(len(piece) for piece in held_out) / tokens.sum()
+            tokens = np.array([count(piece) for piece in pieces], float)
+            ratio = sum(len(piece) for piece in pieces) / tokens.sum()
             errors = []
             for kind in ("host", "sidecar", "fitted"):
-                off = estimate_tokens(held_out, kind=kind) / tokens - 1  # type: ignore[call-overload]
+                off = estimate_tokens(pieces, kind=kind) / tokens - 1  # type: ignore[call-overload]
                 errors.append(f"{100 * np.abs(off).mean():.1f} % ({100 * off.mean():+.1f})")
-            print(
-                f"| {group} | {len(held_out)} | {name} | {ratio:.2f} | {CHI.get(group, 4.0)} | {' | '.join(errors)} |"
-            )
+            print(f"| {group} | {len(pieces)} | {name} | {ratio:.2f} | {CHI.get(group, 4.0)} | {' | '.join(errors)} |")
 
 
 def main() -> None:
@@ -157,9 +160,10 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true", help="print coefficients instead of errors")
     arguments = parser.parse_args()
     tokenizers = load_tokenizers(arguments.tokenizers)
-    groups: dict[str, list[str]] = {}
+    patterns: dict[str, list[str]] = {}
     for group, _, pattern in (text.partition("=") for text in arguments.texts):
-        groups.setdefault(group, []).extend(pieces_of(pattern))
+        patterns.setdefault(group, []).append(pattern)
+    groups = {group: pieces_of(globs, 0 if arguments.fit else 1) for group, globs in patterns.items()}
     if arguments.emoji:
         groups["emoji"] = with_emoji(groups[arguments.emoji])
     if not arguments.fit:

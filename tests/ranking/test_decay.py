@@ -44,6 +44,14 @@ def test_range_and_monotony(ages):
         assert (np.diff(values) <= 0).all()
 
 
+def test_extreme_decays_give_no_nan():
+    for dtype in (np.float32, np.float64):
+        for decay in (0.0, 5e-324, 1e39, 1.7e308):
+            values = recency(np.array([0.0, 1e-30, 1e30], dtype), decay)
+            assert values[0] == 1.0
+            assert ((values > 0) & (values <= 1)).all()
+
+
 def test_the_future_is_age_0():
     assert recency([-1.0, -1e300, -0.0, 0.0], 1.0).tolist() == [1.0] * 4
 

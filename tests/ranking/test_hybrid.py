@@ -200,6 +200,14 @@ def test_the_monotone_loop(cosine, age, delta, low, high):
     assert scores[0] <= scores[1]
 
 
+def test_extreme_decays_give_no_nan():
+    for dtype in (np.float32, np.float64):
+        for decay in (1e39, 1.7e308):
+            decays = dict.fromkeys(SCOPES, decay)
+            scores = hybrid_scores(np.ones(2, dtype), np.array([0.0, 1e30], dtype), "session", decays=decays)
+            assert scores.tolist() == pytest.approx([1.0, 0.8], abs=1e-6)
+
+
 def test_boundary_cases_of_the_document():
     cosine, age, scope = [0.9, 0.1], [5.0, 1.0], ["global", "session"]
     assert hybrid_scores(cosine, age, scope, weights=(1, 0, 0)).tolist() == cosine

@@ -163,6 +163,18 @@ def test_second_pass_reference(rows, kappa, k):
         assert best.scores.tobytes() == found[best.rows].tobytes()
 
 
+def test_extreme_parameters_give_no_nan():
+    for dtype in (np.float32, np.float64):
+        column = np.array([0.0, 0.5, 1.0], dtype)
+        for kappa in (0.0, 1e-300, 1e39, 1.7e308):
+            scores = second_pass_scores(column, column, column, kappa=kappa)
+            assert (scores <= column).all()
+            assert scores[-1] == 1.0
+        for decay in (1e39, 1.7e308):
+            weights = authority_weights(column * 1e9, column, column, decay=decay, max_access=1.7e308)
+            assert np.isfinite(weights).all()
+
+
 def test_kappa_as_the_document_reads_it():
     similarity, authority = [0.8] * 2, [1.0] * 2
     assert second_pass_scores(similarity, authority, [0.0, 1.0], kappa=0.0).tolist() == [0.8, 0.8]

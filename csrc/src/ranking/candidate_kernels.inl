@@ -24,24 +24,25 @@ template <>
 struct Real<float> {
     using Bits = std::int32_t;
     static constexpr int kMantissaBits = 23;
-    static constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-    static constexpr float kMaxExponent = 64.0f;
-    static constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-    // (e^r - 1 - r) / r^2 on |r| <= 0.35, highest power first: Chebyshev interpolation, off by 1e-8 in e^r.
-    static constexpr float kSeries[] = {1.3926926614e-3f, 8.36377387441e-3f, 4.16665501103e-2f, 0.166665733819f, 0.5f};
+    static constexpr float kMax = 3.40282347e+38f;
+    static constexpr float kRound = 12582912.0f;              // 1.5 * 2^23: adding it rounds to an integer
+    static constexpr float kMaxExponent = 64.0f * 1.442695f;  // as a power of two
+    // (2^-g - 1) / g on |g| <= 1/2, highest power first: Chebyshev interpolation, off by 1e-8 in 2^-g.
+    static constexpr float kSeries[] = {1.5453561402e-4f, -1.3391323593e-3f, 9.6180818073e-3f,
+                                        -5.550356248e-2f, 0.24022650762f,    -0.69314718821f};
 };
 
 template <>
 struct Real<double> {
     using Bits = std::int64_t;
     static constexpr int kMantissaBits = 52;
+    static constexpr double kMax = 1.7976931348623157e+308;
     static constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52
-    static constexpr double kMaxExponent = 600.0;
-    static constexpr double kLn2High = 6.93147180369123816490e-01, kLn2Low = 1.90821492927058770002e-10;
-    static constexpr double kSeries[] = {2.5101346928350340198e-8, 2.76213386691429238e-7,   2.7557266418612303703e-6,
-                                         2.4801518641395993583e-5, 1.9841269864380513295e-4, 1.3888888918939167785e-3,
-                                         8.3333333333297934996e-3, 4.1666666666620638584e-2, 0.16666666666666667534,
-                                         0.5000000000000001128};  // off by 2e-17
+    static constexpr double kMaxExponent = 600.0 * 1.442695;
+    static constexpr double kSeries[] = {
+        -4.4550362037811836586e-10, 7.0727277916723838277e-9, -1.0178062066309469594e-7, 1.3215441875881883002e-6,
+        -1.5252733830461279738e-5,  1.5403530442908897599e-4, -1.3333558146416561707e-3, 9.6181291076061876231e-3,
+        -5.5504108664821594925e-2,  0.2402265069591009932,    -0.69314718055994530942};  // off by 3e-17
 };
 
 template <class T>
@@ -71,7 +72,7 @@ inline Bits<T> not_finite(T x) {
 template <class T>
 inline T clamp_age(T x) {
     const Bits<T> bits = bits_of<T>(x);
-    return from_bits<T>(bits & ~(bits >> (8 * sizeof(T) - 1)));
+    return from_bits<T>(bits > 0 ? bits : 0);
 }
 
 template <class T>
@@ -85,21 +86,25 @@ inline T clamp_unit(T x) {
     return at_most(clamp_age(x), T(1));
 }
 
-// e^-x for x >= 0: -x = k ln 2 + r with |r| < 0.35, the series of e^r, and k added to the exponent. Beyond
-// kMaxExponent it stays at the smallest value: R is in (0, 1], as the document has it. Within 2 units in the last
-// place.
+// lambda as a power of two: 2^-(lambda log2(e) age) needs no further reduction. Finite, so that age 0 gives exponent 0.
 template <class T>
-inline T exp_negative(T x) {
+inline T as_power_of_two(T decay) {
+    return at_most(decay * T(1.44269504088896338700), Real<T>::kMax);
+}
+
+// 2^-y for y >= 0: y = k - g with k whole and |g| <= 1/2 (both exact), the series of 2^g, and k taken from the
+// exponent. Beyond kMaxExponent it stays at that value. So R is in (0, 1], as the document has it, and R times a weight
+// is no subnormal number, which would take a hundred times as long.
+template <class T>
+inline T power_of_half(T y) {
     using R = Real<T>;
-    constexpr T kLog2E = T(1.44269504088896338700);
-    x = at_most(x, R::kMaxExponent);
-    const T rounded = R::kRound - x * kLog2E;
-    const T k = rounded - R::kRound;
-    const T r = (-x - k * R::kLn2High) - k * R::kLn2Low;
+    y = at_most(y, R::kMaxExponent);
+    const T rounded = R::kRound - y;
+    const T g = y + (rounded - R::kRound);
     T series = R::kSeries[0];
-    for (std::size_t i = 1; i < sizeof R::kSeries / sizeof(T); ++i) series = series * r + R::kSeries[i];
-    series = (series * r + T(1)) * r + T(1);
-    // k is in the lowest bits of `rounded`; the shift leaves nothing of the rest.
+    for (std::size_t i = 1; i < sizeof R::kSeries / sizeof(T); ++i) series = series * g + R::kSeries[i];
+    series = series * g + T(1);
+    // -k is in the lowest bits of `rounded`; the shift leaves nothing of the rest.
     return from_bits<T>(bits_of<T>(series) + (bits_of<T>(rounded) << R::kMantissaBits));
 }
 
@@ -115,15 +120,17 @@ inline double log_from_one(double x) {
     const double s = (m - 1.0) / (m + 1.0), s2 = s * s;
     double series = 1.0 / 23.0;
     for (int odd = 21; odd >= 1; odd -= 2) series = series * s2 + 1.0 / odd;
-    return exponent * Real<double>::kLn2High + (2.0 * s * series + exponent * Real<double>::kLn2Low);
+    constexpr double kLn2High = 6.93147180369123816490e-01, kLn2Low = 1.90821492927058770002e-10;
+    return exponent * kLn2High + (2.0 * s * series + exponent * kLn2Low);
 }
 
 template <class T>
 std::int64_t recency(const T* HSCA_RESTRICT age, std::size_t n, T decay, T* HSCA_RESTRICT out) {
+    const T rate = as_power_of_two(decay);
     Bits<T> bad = 0;
     for (std::size_t i = 0; i < n; ++i) {
         bad |= not_finite(age[i]);
-        out[i] = exp_negative(decay * clamp_age(age[i]));
+        out[i] = power_of_half(rate * clamp_age(age[i]));
     }
     return bad;
 }
@@ -151,18 +158,19 @@ std::int64_t hybrid_loop(const T* HSCA_RESTRICT cosine, const T* HSCA_RESTRICT a
                          const std::uint8_t* HSCA_RESTRICT scope, const T* HSCA_RESTRICT decay_rate, std::size_t n,
                          const HybridTerms<T>& terms, T* HSCA_RESTRICT out) {
     const T alpha = terms.alpha, beta = terms.beta, delta = terms.delta;
-    const ByScope<kFew, T> decay(terms.decay), weight(terms.weight);
-    const Bits<T> last_scope = static_cast<Bits<T>>(terms.n_scopes) - 1;
-    Bits<T> bad = 0;
+    const ByScope<kFew, T> rate(terms.rate), weight(terms.weight);
     constexpr std::size_t kBlock = 256;
-    Bits<T> scopes[kBlock];  // widened first, so that the loop below deals in elements of one size
+    Bits<T> scopes[kBlock];  // widened first, so that the loop after deals in elements of one size
+    std::uint8_t last = 0;
+    Bits<T> bad = 0;
     for (std::size_t begin = 0; begin < n; begin += kBlock) {
         const std::size_t end = n - begin < kBlock ? n : begin + kBlock;
+        for (std::size_t i = begin; i < end; ++i) last = scope[i] > last ? scope[i] : last;
         for (std::size_t i = begin; i < end; ++i) scopes[i - begin] = scope[i];
         for (std::size_t i = begin; i < end; ++i) {
             const Bits<T> s = scopes[i - begin];
-            bad |= not_finite(cosine[i]) | not_finite(age[i]) | (last_scope - s) >> (8 * sizeof(T) - 1);
-            const T r = exp_negative(decay[s] * clamp_age(age[i]));
+            bad |= not_finite(cosine[i]) | not_finite(age[i]);
+            const T r = power_of_half(rate[s] * clamp_age(age[i]));
             T score = alpha * clamp_unit(cosine[i]) + beta * r + weight[s];
             if constexpr (kQuality) {
                 bad |= not_finite(decay_rate[i]);
@@ -171,7 +179,7 @@ std::int64_t hybrid_loop(const T* HSCA_RESTRICT cosine, const T* HSCA_RESTRICT a
             out[i] = at_most(score, T(1));
         }
     }
-    return bad;
+    return bad | (last < terms.n_scopes ? Bits<T>(0) : Bits<T>(1));
 }
 
 template <class T>
@@ -187,15 +195,15 @@ template <class T>
 std::int64_t authority(const T* HSCA_RESTRICT age, const T* HSCA_RESTRICT access, const T* HSCA_RESTRICT authored,
                        std::size_t n, const AuthorityTerms<double>& given, T* HSCA_RESTRICT out) {
     const AuthorityTerms<double> terms = given;
-    const double most = log_from_one(2.0 + terms.max_access);
+    const double most = log_from_one(2.0 + terms.max_access), rate = as_power_of_two(terms.decay);
     std::int64_t bad = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const double t = static_cast<double>(age[i]), count = static_cast<double>(access[i]),
                      a = static_cast<double>(authored[i]);
         bad |= not_finite(t) | not_finite(count) | not_finite(a);
         const double f = log_from_one(1.0 + at_most(clamp_age(count), terms.max_access)) / most;
-        const double omega = terms.recency_weight * exp_negative(terms.decay * clamp_age(t)) +
-                             terms.frequency_weight * f + terms.authored_weight * clamp_unit(a);
+        const double omega = terms.recency_weight * power_of_half(rate * clamp_age(t)) + terms.frequency_weight * f +
+                             terms.authored_weight * clamp_unit(a);
         out[i] = static_cast<T>(at_most(omega, 1.0));
     }
     return bad;
@@ -203,13 +211,12 @@ std::int64_t authority(const T* HSCA_RESTRICT age, const T* HSCA_RESTRICT access
 
 template <class T>
 std::int64_t second_pass(const T* HSCA_RESTRICT similarity, const T* HSCA_RESTRICT authority_weight,
-                         const T* HSCA_RESTRICT coverage, std::size_t n, T kappa, T* HSCA_RESTRICT out) {
-    const T ceiling = T(1) + kappa;
+                         const T* HSCA_RESTRICT coverage, std::size_t n, T share, T* HSCA_RESTRICT out) {
     Bits<T> bad = 0;
     for (std::size_t i = 0; i < n; ++i) {
         bad |= not_finite(similarity[i]) | not_finite(authority_weight[i]) | not_finite(coverage[i]);
-        // The quotient comes first: it is at most 1, so the score is at most omega, rounding included.
-        const T boost = (T(1) + kappa * clamp_unit(coverage[i])) / ceiling;
+        // Exactly 1 for M = 1 and never more: so the score is at most omega, rounding included.
+        const T boost = T(1) - share * (T(1) - clamp_unit(coverage[i]));
         out[i] = clamp_unit(authority_weight[i]) * (clamp_unit(similarity[i]) * boost);
     }
     return bad;

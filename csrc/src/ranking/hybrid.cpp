@@ -1,5 +1,8 @@
 #include "hsca/ranking/hybrid.hpp"
 
+#include <algorithm>
+#include <limits>
+
 namespace hsca {
 
 namespace {
@@ -18,12 +21,13 @@ template <class T>
 void set_hybrid_terms(const double* weights, double delta, const double* decays, const double* scope_weights,
                       std::size_t n_scopes, HybridTerms<T>& terms) {
     if (n_scopes == 0 || n_scopes > kMaxScopes) throw std::invalid_argument("there must be between 1 and 256 scopes");
+    constexpr double kMax = std::numeric_limits<T>::max();
     terms = {};
     terms.alpha = static_cast<T>(weights[0]);
     terms.beta = static_cast<T>(weights[1]);
     terms.delta = static_cast<T>(delta);
     for (std::size_t i = 0; i < n_scopes; ++i) {
-        terms.decay[i] = static_cast<T>(decays[i]);
+        terms.rate[i] = static_cast<T>(std::min(decays[i] * 1.44269504088896338700, kMax));  // finite: 0 times it is 0
         terms.weight[i] = static_cast<T>(weights[2] * scope_weights[i]);
     }
     terms.n_scopes = n_scopes;

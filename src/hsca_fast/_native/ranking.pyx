@@ -102,9 +102,9 @@ cdef extern from "hsca/ranking/two_pass.hpp" namespace "hsca" nogil:
     Outcome c_authority_weights "hsca::authority_weights"[T](
         const AuthorityColumns[T]&, const AuthorityTerms[double]&, const Workers&, T*) except +
     Outcome c_second_pass_scores "hsca::second_pass_scores"[T](
-        const SecondPassColumns[T]&, T, const Workers&, T*) except +
+        const SecondPassColumns[T]&, double, const Workers&, T*) except +
     BestCandidates[T] c_second_pass_top_k "hsca::second_pass_top_k"[T](
-        const SecondPassColumns[T]&, T, size_t, const Workers&) except +
+        const SecondPassColumns[T]&, double, size_t, const Workers&) except +
     BestCandidates[T] c_top_similarities "hsca::top_similarities"[T](const T*, size_t, size_t, const Workers&) except +
 
 
@@ -372,7 +372,7 @@ def second_pass_scores(
         return True
     cdef SecondPassColumns[real] columns = _second_pass_columns[real](similarity, authority, coverage)
     with nogil:
-        outcome = c_second_pass_scores(columns, <real>kappa, workers, &out[0])
+        outcome = c_second_pass_scores(columns, kappa, workers, &out[0])
     return _finished(outcome)
 
 
@@ -387,7 +387,7 @@ def second_pass_top_k(
         return _best[real](best.rows, 0)
     cdef SecondPassColumns[real] columns = _second_pass_columns[real](similarity, authority, coverage)
     with nogil:
-        best = c_second_pass_top_k(columns, <real>kappa, <size_t>k, workers)
+        best = c_second_pass_top_k(columns, kappa, <size_t>k, workers)
     return _best[real](best.rows, 0) if _finished(best.outcome) else None
 
 

@@ -32,7 +32,7 @@ def token_features(text: str) -> list[int]:
     first_bytes = [rb"[\xc2-\xcd]", rb"[\xce-\xcf]", rb"[\xd0-\xd4]", rb"[\xd5-\xdf]", rb"[\xe3-\xed]",
                    rb"[\xe0-\xe2\xee-\xef]", rb"[\xf0-\xf4]"]  # fmt: skip
     beyond = [len(re.findall(pattern, data)) for pattern in first_bytes]
-    return [letters, len(words), printing - letters - digits, digits, data.count(b"\n"), *beyond]
+    return [letters, len(words), printing - letters - digits, digits, *beyond]
 
 
 def fitted_tokens(text: str, coefficients: Sequence[float]) -> int:

@@ -51,7 +51,7 @@ class BestRows {
     }
 
   private:
-    static constexpr std::size_t kSlack = 1024;
+    static constexpr std::size_t kSlack = 64;
 
     void drop_the_rest() {
         if (rows_.size() <= k_) return;

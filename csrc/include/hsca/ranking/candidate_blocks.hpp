@@ -31,13 +31,14 @@ struct Workers {
     Isa isa = best_isa();
 };
 
+inline constexpr std::size_t kCandidateGrain = 16384, kCandidateBlock = 1024;
+
 template <class T, class Score>
 Outcome score_candidates(std::size_t n, const Workers& workers, T* out, const Score& score) {
-    constexpr std::size_t kGrain = 16384;
     std::atomic<bool> refused{false};
     Stop stop(workers.poll);
     const bool finished =
-        parallel_for(n, workers.threads, kGrain, stop, [&](std::size_t, std::size_t begin, std::size_t end) {
+        parallel_for(n, workers.threads, kCandidateGrain, stop, [&](std::size_t, std::size_t begin, std::size_t end) {
             if (score(begin, end - begin, out + begin)) refused = true;
         });
     return refused ? Outcome::refused : finished ? Outcome::done : Outcome::stopped;
@@ -51,18 +52,18 @@ struct BestCandidates {
 
 template <class T, class Score>
 BestCandidates<T> best_candidates(std::size_t n, std::size_t k, const Workers& workers, const Score& score) {
-    constexpr std::size_t kGrain = 16384, kBlock = 1024, kPart = 64;
+    constexpr std::size_t kPart = 64;
     if (k == 0) throw std::invalid_argument("k must be at least 1");
     k = std::min(k, std::max<std::size_t>(n, 1));
     const auto count_above = candidate_kernels<T>(workers.isa).count_above;
-    std::vector<BestRows<T>> best(std::clamp<std::size_t>(workers.threads, 1, n / kGrain + 1), BestRows<T>(k));
+    std::vector<BestRows<T>> best(std::clamp<std::size_t>(workers.threads, 1, n / kCandidateGrain + 1), BestRows<T>(k));
     std::atomic<bool> refused{false};
     Stop stop(workers.poll);
-    const bool finished =
-        parallel_for(n, best.size(), kGrain, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
-            std::array<T, kBlock> scores;
-            for (std::size_t i = begin; i < end; i += kBlock) {
-                const std::size_t count = std::min(kBlock, end - i);
+    const bool finished = parallel_for(
+        n, best.size(), kCandidateGrain, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
+            std::array<T, kCandidateBlock> scores;
+            for (std::size_t i = begin; i < end; i += kCandidateBlock) {
+                const std::size_t count = std::min(kCandidateBlock, end - i);
                 if (score(i, count, scores.data())) refused = true;
                 // Few blocks hold a row that matters, and few parts of those.
                 if (!count_above(scores.data(), count, best[worker].floor())) continue;

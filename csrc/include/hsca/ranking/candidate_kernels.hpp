@@ -22,7 +22,7 @@ template <class T>
 struct HybridTerms {
     T alpha, beta;         // normalised weights of cosine and recency
     T delta;               // quality penalty
-    T decay[kMaxScopes];   // lambda_s by scope
+    T rate[kMaxScopes];    // lambda_s log2(e) by scope
     T weight[kMaxScopes];  // gamma * S by scope
     std::size_t n_scopes;
 };
@@ -47,8 +47,8 @@ struct CandidateKernels {
     std::int64_t (*authority)(const T* age, const T* access, const T* authored, std::size_t n,
                               const AuthorityTerms<double>& terms, T* out);
 
-    // omega s (1 + kappa M) / (1 + kappa)
-    std::int64_t (*second_pass)(const T* similarity, const T* authority, const T* coverage, std::size_t n, T kappa,
+    // omega s (1 + kappa M) / (1 + kappa) as omega s (1 - share (1 - M)) with share = kappa / (1 + kappa)
+    std::int64_t (*second_pass)(const T* similarity, const T* authority, const T* coverage, std::size_t n, T share,
                                 T* out);
 
     std::size_t (*count_above)(const T* scores, std::size_t n, T floor);

@@ -27,7 +27,6 @@ enum TokenFeature : std::size_t {
     kWords,         // runs of ASCII letters and bytes beyond ASCII
     kPunctuation,   // other ASCII characters that print
     kDigits,        // 0-9
-    kLineFeeds,     //
     kLatin,         // U+0080 to U+037F
     kGreek,         // U+0380 to U+03FF
     kCyrillic,      // U+0400 to U+053F

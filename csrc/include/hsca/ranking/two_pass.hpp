@@ -36,10 +36,10 @@ Outcome authority_weights(const AuthorityColumns<T>& columns, const AuthorityTer
                           const Workers& workers, T* out);
 
 template <class T>
-Outcome second_pass_scores(const SecondPassColumns<T>& columns, T kappa, const Workers& workers, T* out);
+Outcome second_pass_scores(const SecondPassColumns<T>& columns, double kappa, const Workers& workers, T* out);
 
 template <class T>
-BestCandidates<T> second_pass_top_k(const SecondPassColumns<T>& columns, T kappa, std::size_t k,
+BestCandidates<T> second_pass_top_k(const SecondPassColumns<T>& columns, double kappa, std::size_t k,
                                     const Workers& workers);
 
 // The k rows with the highest similarities: pass 1 (7.4) before its threshold.
