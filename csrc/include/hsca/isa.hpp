@@ -6,8 +6,8 @@
 
 namespace hsca {
 
-// `baseline` is what the compiler takes for granted: SSE2 on x86-64, NEON on AArch64. `avx512` stands for AVX-512 F, BW,
-// DQ, VL and VNNI together (Ice Lake, Zen 4 and later).
+// `baseline` is what the compiler takes for granted: SSE2 on x86-64, NEON on AArch64. `avx512` stands for AVX-512 F,
+// BW, DQ, VL and VNNI together (Ice Lake, Zen 4 and later).
 enum class Isa { baseline, avx2, avx512 };
 
 // The machine has the instructions and the build holds a kernel for them.

@@ -222,6 +222,7 @@ def assemble(
         return _degraded(rules, talk[base:], budget, reasons, count_tokens)
 
     hard_cost = _cost(rules)
+    authored = {(item.collection, item.id) for item in (*rules, *guidance) if item.id}
     soft_limit = min(_share(alpha2, budget), budget - hard_cost - base_cost)
     guidance = guidance[: len(fit_budget(_costs(guidance), soft_limit))]
     room = budget - hard_cost - _cost(guidance)
@@ -235,7 +236,7 @@ def assemble(
         RecallConfig() if config is None else config,
         now=now,
         max_access=max_access,
-        excluded={(item.collection, item.id) for item in (*rules, *guidance, *talk[start:]) if item.id},
+        excluded=authored | {(item.collection, item.id) for item in talk[start:] if item.id},
     )
     recalled = _packed(recall, variant_limit, count_tokens)
 
