@@ -7,6 +7,7 @@
     query ─► assembly/   rules, recent tail and recall within a budget                       ──► AssembledContext
     arrays ► ranking/    scores, budgets and gates over candidates                           ──► arrays
     files ─► corpus/     the same scorer over files and Arrow                                ──► `hsca score`
+    any ───► report/     pages and figures to look at                                        ──► `hsca report`
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
 
@@ -69,6 +70,17 @@ if TYPE_CHECKING:
         second_pass_scores,
         second_pass_top_k,
     )
+    from hsca_fast.report.conversation import conversation_report
+    from hsca_fast.report.corpus import CorpusSummary
+    from hsca_fast.report.figures import (
+        plot_breakdown,
+        plot_curves,
+        plot_domain_evolution,
+        plot_domains,
+        plot_map,
+        plot_nuance,
+        plot_scores,
+    )
     from hsca_fast.text.explanation import (
         CategoryTotal,
         Coherence,
@@ -118,6 +130,9 @@ _NAMES = {
     "memory.summarizer": "Draft Summarizer extractive_summary",
     "memory.turns": "Turn",
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
+    "report.conversation": "conversation_report",
+    "report.corpus": "CorpusSummary",
+    "report.figures": "plot_breakdown plot_curves plot_domain_evolution plot_domains plot_map plot_nuance plot_scores",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
     "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
@@ -166,6 +181,7 @@ __all__ = [
     "ContextItem",
     "ContextSnapshot",
     "ConversationMap",
+    "CorpusSummary",
     "Cue",
     "CueSpan",
     "DamagedIndexError",
@@ -228,6 +244,7 @@ __all__ = [
     "check_model",
     "coarse_candidates",
     "compact_session",
+    "conversation_report",
     "decay_rate",
     "deduplicate",
     "default_embedder",
@@ -252,6 +269,13 @@ __all__ = [
     "mmr",
     "partition_chronological",
     "partition_document",
+    "plot_breakdown",
+    "plot_curves",
+    "plot_domain_evolution",
+    "plot_domains",
+    "plot_map",
+    "plot_nuance",
+    "plot_scores",
     "prefix_tiers",
     "preservation",
     "recency",
