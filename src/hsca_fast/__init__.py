@@ -43,8 +43,13 @@ if TYPE_CHECKING:
         expand_summary,
         partition_chronological,
     )
+    from hsca_fast.memory.index import SemanticIndex
     from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
     from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
+    from hsca_fast.memory.records import Hit, Record
+    from hsca_fast.memory.search import LexicalLagWarning, SearchSettings
+    from hsca_fast.memory.session_view import SessionView
+    from hsca_fast.memory.store_files import StoreLocked, StoreVersionError
     from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
     from hsca_fast.memory.turns import Turn
     from hsca_fast.ranking import (
@@ -113,8 +118,13 @@ _NAMES = {
     "context.tuning": "HistoryLog Tuner TuningParameters TuningReport",
     "files": "Tear TornFileWarning",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
+    "memory.index": "SemanticIndex",
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
+    "memory.records": "Hit Record",
+    "memory.search": "LexicalLagWarning SearchSettings",
+    "memory.session_view": "SessionView",
+    "memory.store_files": "StoreLocked StoreVersionError",
     "memory.summarizer": "Draft Summarizer extractive_summary",
     "memory.turns": "Turn",
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
@@ -180,6 +190,8 @@ __all__ = [
     "HSCAEngine",
     "HashEmbedder",
     "HistoryLog",
+    "Hit",
+    "LexicalLagWarning",
     "Lexicon",
     "LexiconError",
     "ModelMismatchError",
@@ -192,20 +204,26 @@ __all__ = [
     "Preservation",
     "Provenance",
     "RecallConfig",
+    "Record",
     "Relation",
     "RelationalWeights",
     "Rotation",
     "ScoreBatch",
     "ScoringConfig",
     "SearchResult",
+    "SearchSettings",
     "Segmentation",
+    "SemanticIndex",
     "SentimentSpan",
     "SessionState",
     "SessionStatus",
     "SessionStore",
+    "SessionView",
     "SnapshotPreset",
     "StaleSessionError",
     "StaticEmbedder",
+    "StoreLocked",
+    "StoreVersionError",
     "Summarizer",
     "Tail",
     "Tear",
