@@ -47,11 +47,13 @@ if TYPE_CHECKING:
     from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
     from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
     from hsca_fast.memory.records import Hit, Record
+    from hsca_fast.memory.repair import repair
     from hsca_fast.memory.search import LexicalLagWarning, SearchSettings
     from hsca_fast.memory.session_view import SessionView
     from hsca_fast.memory.store_files import StoreLocked, StoreVersionError
     from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
     from hsca_fast.memory.turns import Turn
+    from hsca_fast.memory.verification import Problem, Report, verify_store
     from hsca_fast.ranking import (
         RECENCY_DECAY,
         SCOPE_WEIGHT,
@@ -122,11 +124,13 @@ _NAMES = {
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
     "memory.records": "Hit Record",
+    "memory.repair": "repair",
     "memory.search": "LexicalLagWarning SearchSettings",
     "memory.session_view": "SessionView",
     "memory.store_files": "StoreLocked StoreVersionError",
     "memory.summarizer": "Draft Summarizer extractive_summary",
     "memory.turns": "Turn",
+    "memory.verification": "Problem Report verify_store",
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
@@ -202,11 +206,13 @@ __all__ = [
     "OnnxEmbedder",
     "OnnxSummarizer",
     "Preservation",
+    "Problem",
     "Provenance",
     "RecallConfig",
     "Record",
     "Relation",
     "RelationalWeights",
+    "Report",
     "Rotation",
     "ScoreBatch",
     "ScoringConfig",
@@ -275,12 +281,14 @@ __all__ = [
     "recency",
     "recent_tail",
     "relational_weights",
+    "repair",
     "score_text",
     "score_texts",
     "second_pass_scores",
     "second_pass_top_k",
     "segment",
     "summary_confidence",
+    "verify_store",
 ]
 
 

@@ -19,11 +19,12 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 from hsca_fast.memory.segments import Block
 from hsca_fast.memory.store_files import CATALOG, FORMAT_VERSION, StoreLocked, StoreVersionError
+from hsca_fast.vectors.guard import ModelStamp
 from hsca_fast.vectors.storage import DamagedIndexError
 
 Status = Literal["live", "archived", "deleted"]
@@ -37,7 +38,7 @@ SCHEMA = (
     " sentence_id INTEGER NOT NULL, role TEXT NOT NULL, timestamp REAL NOT NULL, metadata TEXT NOT NULL,"
     " n_tokens INTEGER NOT NULL, crc INTEGER NOT NULL)",
     "CREATE TABLE blocks (first INTEGER PRIMARY KEY, n INTEGER NOT NULL, segment INTEGER NOT NULL,"
-    " vectors_crc INTEGER NOT NULL, crc INTEGER NOT NULL)",
+    " start INTEGER NOT NULL, vectors_crc INTEGER NOT NULL, crc INTEGER NOT NULL)",
     "CREATE TABLE states (sequence INTEGER PRIMARY KEY, reference_count INTEGER NOT NULL, last_access REAL,"
     " status INTEGER NOT NULL, reason TEXT NOT NULL, superseded_by BLOB, compacted_into BLOB,"
     " generation INTEGER NOT NULL, crc INTEGER NOT NULL)",
@@ -47,7 +48,8 @@ SCHEMA = (
     "CREATE TABLE given_ids (id BLOB PRIMARY KEY, sequence INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE summaries (summary_id TEXT PRIMARY KEY, session TEXT NOT NULL, sequence INTEGER NOT NULL,"
     " crc INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE tip (one INTEGER PRIMARY KEY CHECK (one = 1), store_id TEXT NOT NULL, generation INTEGER NOT NULL,"
+    "CREATE TABLE tip (one INTEGER PRIMARY KEY CHECK (one = 1), store_id TEXT NOT NULL, model TEXT NOT NULL,"
+    " generation INTEGER NOT NULL,"
     " layout INTEGER NOT NULL, last_sequence INTEGER NOT NULL, segment INTEGER NOT NULL, segment_rows INTEGER NOT NULL,"
     " n_accesses INTEGER NOT NULL, states_digest INTEGER NOT NULL, given_digest INTEGER NOT NULL,"
     " summaries_digest INTEGER NOT NULL, indexed INTEGER NOT NULL, crc INTEGER NOT NULL)",
@@ -66,6 +68,8 @@ class Tip:
         Grows with every commit.
     layout
         Grows when vectors move to other segments.
+    model
+        What made the vectors, as JSON, so that a manifest can be made again.
     segment, segment_rows
         The segment that is written to, and its committed rows.
     indexed
@@ -73,6 +77,7 @@ class Tip:
     """
 
     store_id: str
+    model: str
     generation: int = 0
     layout: int = 0
     last_sequence: int = 0
@@ -148,6 +153,8 @@ def sqlite_errors(path: str) -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise  # ours
+    except UnicodeDecodeError as error:  # of SQLite's own message, which quotes what it found
+        raise DamagedIndexError(f"{path} is damaged; see `hsca index repair`") from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_FULL:
@@ -203,7 +210,7 @@ class Catalog:
             raise
         return connection
 
-    def create(self, store_id: str) -> None:
+    def create(self, store_id: str, model: ModelStamp) -> None:
         """An empty catalog, unless there is one."""
         with self.transaction():
             if self._one("SELECT count(*) FROM sqlite_master")[0]:
@@ -212,9 +219,9 @@ class Catalog:
             self._run(f"PRAGMA user_version = {FORMAT_VERSION}")
             for statement in SCHEMA:
                 self._run(statement)
-            self._write_tip(Tip(store_id))
+            self._write_tip(Tip(store_id, json.dumps(asdict(model))))
 
-    def check(self, store_id: str) -> None:
+    def check(self, store_id: str, model: ModelStamp) -> None:
         """Refuses a catalog that is not this store's."""
         (application,), (version,) = self._one("PRAGMA application_id"), self._one("PRAGMA user_version")
         if application != APPLICATION_ID:
@@ -226,9 +233,11 @@ class Catalog:
         )
         if tuple(sql for (sql,) in statements) != SCHEMA:
             raise DamagedIndexError(f"{self.path}: its tables are not those of a store; see `hsca index repair`")
-        found = self.tip().store_id
-        if found != store_id:
-            raise DamagedIndexError(f"{self.path} belongs to the store {found}; the manifest says {store_id}")
+        tip = self.tip()
+        if (tip.store_id, tip.model) != (store_id, json.dumps(asdict(model))):
+            raise DamagedIndexError(
+                f"{self.path} belongs to the store {tip.store_id} ({tip.model}); the manifest says {store_id} ({model})"
+            )
 
     def close(self) -> None:
         with sqlite_errors(self.path):
@@ -320,21 +329,22 @@ class Catalog:
 
     def _insert_blocks(self, blocks: Sequence[Block]) -> None:
         self._connection.executemany(
-            "INSERT INTO blocks VALUES (?, ?, ?, ?, ?)",
-            ((b.first, b.n, b.segment, b.crc, checksum(b.first, b.n, b.segment, b.crc)) for b in blocks),
+            "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?)",
+            ((*values, checksum(*values)) for values in ((b.first, b.n, b.segment, b.start, b.crc) for b in blocks)),
         )
 
     def blocks(self, after: int, last: int) -> list[Block]:
         """Those with rows in (after, last], without a gap."""
-        found = []
+        found: list[Block] = []
         expected = after + 1
-        for first, n, segment, vectors_crc, crc in self._all(
+        for *values, crc in self._all(
             "SELECT * FROM blocks WHERE first > ? AND first <= ? ORDER BY first", (after, last)
         ):
-            if checksum(first, n, segment, vectors_crc) != crc or first != expected:
+            block = Block(*values)
+            if checksum(*values) != crc or block.first != expected:
                 raise self._damaged(f"the entry of the vectors from record {expected}")
-            found.append(Block(first, n, segment, vectors_crc))
-            expected = first + n
+            found.append(block)
+            expected += block.n
         if expected != last + 1:
             raise self._damaged(f"the entry of the vectors from record {expected}")
         return found
@@ -530,6 +540,56 @@ class Catalog:
             "SELECT rowid, -rank FROM temp.tail WHERE tail MATCH ? AND rowid > ? ORDER BY rank, rowid LIMIT ?",
             (expression, tip.indexed, limit),
         )
+
+    # ---- what is whole of a damaged one
+
+    def greatest_sequence(self) -> int:
+        found: int = self._one("SELECT coalesce(max(sequence), 0) FROM records")[0]
+        return found
+
+    def greatest_access(self) -> int:
+        with suppress(DamagedIndexError):
+            found: int = self._one("SELECT coalesce(max(number), 0) FROM accesses")[0]
+            return found
+        return 0
+
+    def whole_blocks(self, after: int, last: int) -> list[Block]:
+        """Entries of vectors that begin in (after, last]; those that are damaged are left out."""
+        rows = self._all("SELECT * FROM blocks WHERE first > ? AND first <= ?", (after, last))
+        return [Block(*values) for *values, crc in rows if checksum(*values) == crc]
+
+    def states_between(self, after: int, last: int) -> list[State]:
+        sql = f"SELECT {', '.join(_STATE_FIELDS)}, crc FROM states WHERE sequence > ? AND sequence <= ?"
+        return [self._state(values, crc) for *values, crc in self._all(sql, (after, last))]
+
+    def whole_summaries(self) -> list[tuple[str, str, int]]:
+        with suppress(DamagedIndexError):
+            rows = self._all("SELECT summary_id, session, sequence, crc FROM summaries")
+            return [(a, b, c) for a, b, c, crc in rows if checksum(a, b, c) == crc]
+        return []
+
+    # ---- checking
+
+    def integrity(self) -> list[str]:
+        """What SQLite itself finds wrong."""
+        found = [str(row[0]) for row in self._all("PRAGMA integrity_check(20)")]
+        return [] if found == ["ok"] else found
+
+    def beyond(self, tip: Tip) -> Iterator[tuple[str, int]]:
+        """Rows that no tip counts."""
+        for table, key, last in (
+            ("records", "sequence", tip.last_sequence),
+            ("blocks", "first", tip.last_sequence),
+            ("states", "sequence", tip.last_sequence),
+            ("accesses", "number", tip.n_accesses),
+        ):
+            n = self._one(f"SELECT count(*) FROM {table} WHERE {key} > ? OR {key} < 1", (last,))[0]
+            if n:
+                yield table, n
+
+    def copy_to(self, other: sqlite3.Connection) -> None:
+        """The whole catalog, as it is now."""
+        self._connection.backup(other)
 
 
 def _state_crc(state: State) -> int:

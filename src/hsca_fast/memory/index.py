@@ -28,6 +28,7 @@ from hsca_fast.memory.search import SearchSettings, allowed_records, search
 from hsca_fast.memory.segments import BLOCK_ROWS, SegmentWriter
 from hsca_fast.memory.session_view import SessionView
 from hsca_fast.memory.store_files import CATALOG, MANIFEST, Manifest, WriterLock, read_head, write_head
+from hsca_fast.memory.verification import Report, verify_store
 from hsca_fast.memory.view import View
 from hsca_fast.vectors.arrays import as_count, as_rows
 from hsca_fast.vectors.embedder import Embedder, Progress
@@ -160,6 +161,7 @@ class SemanticIndex:
             catalog = _catalog(folder, manifest, mode)
             index = cls(folder, manifest, embedder, catalog, lock, settings or SearchSettings(), clock)
             if mode == "a":
+                index._segments.check(index._view.tip.segment, index._view.tip.segment_rows)
                 index._segments.cut(index._view.tip.segment, index._view.tip.segment_rows)
             return index
         except BaseException:
@@ -628,6 +630,14 @@ class SemanticIndex:
             digest = self._catalog.put_states(new, tip.generation + 1)
             self._catalog.advance(tip, states_digest=tip.states_digest ^ digest, **more)
 
+    # ---- checking
+
+    def verify(self) -> Report:
+        """Check every checksum of the store; nothing is changed."""
+        with self._mutex:
+            self._check_open()
+            return verify_store(self.path)
+
     # ---- sessions
 
     def session(self, session_id: str) -> SessionView:
@@ -671,8 +681,8 @@ def _catalog(folder: str, manifest: Manifest, mode: str) -> Catalog:
     catalog = Catalog(folder, write=write)
     try:
         if write:
-            catalog.create(manifest.store_id)
-        catalog.check(manifest.store_id)
+            catalog.create(manifest.store_id, manifest.model)
+        catalog.check(manifest.store_id, manifest.model)
     except BaseException:
         catalog.abandon()
         raise

@@ -31,11 +31,12 @@ _NAME = re.compile(r"seg-(\d{6,})\.vec")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows [first, first + n) by sequence, one after the other in a segment."""
+    """Vectors of the records [first, first + n): rows [start, start + n) of a segment."""
 
     first: int
     n: int
     segment: int
+    start: int
     crc: int
 
 
@@ -60,6 +61,7 @@ class SegmentWriter:
         """Writes and syncs rows behind the `n_rows` of segment `number`; returns their blocks. On an error it is as before."""
         start, size = number, n_rows * self._row_bytes
         blocks = []
+        self.check(number, n_rows)
         try:
             descriptor = self._at(number, size)
             for rows in pieces:
@@ -69,7 +71,7 @@ class SegmentWriter:
                     descriptor = self._at(number, size)
                 data = np.ascontiguousarray(rows, "<f4").data.cast("B")
                 _write_all(descriptor, data, size)
-                blocks.append(Block(first, len(rows), number, zlib.crc32(data)))
+                blocks.append(Block(first, len(rows), number, size // self._row_bytes, zlib.crc32(data)))
                 size += len(data)
                 first += len(rows)
             _sync(descriptor)
@@ -90,6 +92,13 @@ class SegmentWriter:
             if os.path.exists(path) and os.path.getsize(path) > size:
                 os.truncate(path, size)
 
+    def check(self, number: int, n_rows: int) -> None:
+        """Refuses a segment with fewer rows than were committed: nothing may be written behind a hole."""
+        size, path = n_rows * self._row_bytes, segment_path(self._folder, number)
+        found = os.path.getsize(path) if os.path.exists(path) else 0
+        if found < size:
+            raise DamagedIndexError(f"{path} has {found} bytes; {size} were committed: see `hsca index repair`")
+
     def close(self) -> None:
         if self._open is not None:
             os.close(self._open[1])
@@ -105,12 +114,7 @@ class SegmentWriter:
             if new:
                 sync_directory(self._folder)
         descriptor = self._open[1]
-        found = os.fstat(descriptor).st_size
-        if found < size:
-            raise DamagedIndexError(
-                f"{segment_path(self._folder, number)} has {found} bytes; {size} were committed: see `hsca index repair`"
-            )
-        if found > size:
+        if os.fstat(descriptor).st_size > size:
             os.ftruncate(descriptor, size)
         return descriptor
 
@@ -141,6 +145,8 @@ class Segment:
         self.n = 0
 
     def extend(self, block: Block) -> None:
+        if block.start != self.n:
+            raise DamagedIndexError(f"{self.path}: the catalog has a gap before row {block.start}")
         self._blocks.append(block)
         self._starts.append(self.n)
         self._checked.append(False)
