@@ -36,6 +36,16 @@ if TYPE_CHECKING:
     from hsca_fast.context.session import SessionState, SessionStatus, SessionStore, StaleSessionError
     from hsca_fast.context.tuning import HistoryLog, Tuner, TuningParameters, TuningReport
     from hsca_fast.files import Tear, TornFileWarning
+    from hsca_fast.memory.brightness import ActiveContext, PruneReport, Resurrection, resurrect_from
+    from hsca_fast.memory.chunking import (
+        Chunk,
+        ChunkStream,
+        chunk_text,
+        embedding_windows,
+        merge_short_lines,
+        sentence_ids,
+        turn_pair_windows,
+    )
     from hsca_fast.memory.compaction import (
         CompactionReport,
         CompactionStore,
@@ -43,8 +53,10 @@ if TYPE_CHECKING:
         expand_summary,
         partition_chronological,
     )
+    from hsca_fast.memory.neighbours import smooth_neighbours
     from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
     from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
+    from hsca_fast.memory.presets import MEMORY_PRESETS, MemoryPreset
     from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
     from hsca_fast.memory.turns import Turn
     from hsca_fast.ranking import (
@@ -112,9 +124,13 @@ _NAMES = {
     "context.session": "SessionState SessionStatus SessionStore StaleSessionError",
     "context.tuning": "HistoryLog Tuner TuningParameters TuningReport",
     "files": "Tear TornFileWarning",
+    "memory.brightness": "ActiveContext PruneReport Resurrection resurrect_from",
+    "memory.chunking": "Chunk ChunkStream chunk_text embedding_windows merge_short_lines sentence_ids turn_pair_windows",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
+    "memory.neighbours": "smooth_neighbours",
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
+    "memory.presets": "MEMORY_PRESETS MemoryPreset",
     "memory.summarizer": "Draft Summarizer extractive_summary",
     "memory.turns": "Turn",
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
@@ -142,9 +158,11 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 
 __all__ = [
     "BEAT_PRESETS",
+    "MEMORY_PRESETS",
     "RECENCY_DECAY",
     "SCOPE_WEIGHT",
     "SNAPSHOT_PRESETS",
+    "ActiveContext",
     "AssembledContext",
     "AuthoredDocument",
     "AuthoredNode",
@@ -157,6 +175,8 @@ __all__ = [
     "CascadeIndex",
     "Category",
     "CategoryTotal",
+    "Chunk",
+    "ChunkStream",
     "ClaimGraph",
     "ClaimNode",
     "ClaimType",
@@ -182,6 +202,7 @@ __all__ = [
     "HistoryLog",
     "Lexicon",
     "LexiconError",
+    "MemoryPreset",
     "ModelMismatchError",
     "ModelStamp",
     "ModelWarning",
@@ -191,9 +212,11 @@ __all__ = [
     "OnnxSummarizer",
     "Preservation",
     "Provenance",
+    "PruneReport",
     "RecallConfig",
     "Relation",
     "RelationalWeights",
+    "Resurrection",
     "Rotation",
     "ScoreBatch",
     "ScoringConfig",
@@ -226,11 +249,13 @@ __all__ = [
     "calibrate_thresholds",
     "check_hard_reserve",
     "check_model",
+    "chunk_text",
     "coarse_candidates",
     "compact_session",
     "decay_rate",
     "deduplicate",
     "default_embedder",
+    "embedding_windows",
     "estimate_tokens",
     "expand_hops",
     "expand_summary",
@@ -248,6 +273,7 @@ __all__ = [
     "leading_domain",
     "merge_maps",
     "merge_ranked",
+    "merge_short_lines",
     "minilm_embedder",
     "mmr",
     "partition_chronological",
@@ -257,12 +283,16 @@ __all__ = [
     "recency",
     "recent_tail",
     "relational_weights",
+    "resurrect_from",
     "score_text",
     "score_texts",
     "second_pass_scores",
     "second_pass_top_k",
     "segment",
+    "sentence_ids",
+    "smooth_neighbours",
     "summary_confidence",
+    "turn_pair_windows",
 ]
 
 
