@@ -3,11 +3,13 @@
     text ──► text/       relational weight, coherence and domain, nuance (layers 1 to 3)     ──► ScoreBatch, WeightedChunk
     text ──► context/    adaptive window, conversation map, sessions, claims (layer 4)       ──► ContextSnapshot
     text ──► vectors/    embedders, model guard; prefix tiers, cascade, MMR, de-duplication  ──► vectors, nearest rows
-    turns ─► memory/     summaries of old turns, as views of them                            ──► CompactionReport
+    turns ─► memory/     chunking, the durable index, brightness, summaries of old turns     ──► SemanticIndex
+    query ─► retrieval/  one explainable pipeline over the index; compression                ──► RetrievalResult
     query ─► assembly/   rules, recent tail and recall within a budget                       ──► AssembledContext
     arrays ► ranking/    scores, budgets and gates over candidates                           ──► arrays
-    files ─► corpus/     the same scorer over files and Arrow                                ──► `hsca score`
+    files ─► corpus/     the same scorer over files and Arrow, on one machine or many        ──► `hsca score`
     any ───► report/     pages and figures to look at                                        ──► `hsca report`
+    others ► adapters/   the same behind other people's frontends
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
 
@@ -37,6 +39,16 @@ if TYPE_CHECKING:
     from hsca_fast.context.session import SessionState, SessionStatus, SessionStore, StaleSessionError
     from hsca_fast.context.tuning import HistoryLog, Tuner, TuningParameters, TuningReport
     from hsca_fast.files import Tear, TornFileWarning
+    from hsca_fast.memory.brightness import ActiveContext, PruneReport, Resurrection, resurrect_from
+    from hsca_fast.memory.chunking import (
+        Chunk,
+        ChunkStream,
+        chunk_text,
+        embedding_windows,
+        merge_short_lines,
+        sentence_ids,
+        turn_pair_windows,
+    )
     from hsca_fast.memory.compaction import (
         CompactionReport,
         CompactionStore,
@@ -45,8 +57,10 @@ if TYPE_CHECKING:
         partition_chronological,
     )
     from hsca_fast.memory.index import SemanticIndex
+    from hsca_fast.memory.neighbours import smooth_neighbours
     from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
     from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
+    from hsca_fast.memory.presets import MEMORY_PRESETS, MemoryPreset
     from hsca_fast.memory.records import Hit, Record
     from hsca_fast.memory.repair import repair
     from hsca_fast.memory.search import LexicalLagWarning, SearchSettings
@@ -131,10 +145,14 @@ _NAMES = {
     "context.session": "SessionState SessionStatus SessionStore StaleSessionError",
     "context.tuning": "HistoryLog Tuner TuningParameters TuningReport",
     "files": "Tear TornFileWarning",
+    "memory.brightness": "ActiveContext PruneReport Resurrection resurrect_from",
+    "memory.chunking": "Chunk ChunkStream chunk_text embedding_windows merge_short_lines sentence_ids turn_pair_windows",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
     "memory.index": "SemanticIndex",
+    "memory.neighbours": "smooth_neighbours",
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
+    "memory.presets": "MEMORY_PRESETS MemoryPreset",
     "memory.records": "Hit Record",
     "memory.repair": "repair",
     "memory.search": "LexicalLagWarning SearchSettings",
@@ -171,9 +189,11 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 
 __all__ = [
     "BEAT_PRESETS",
+    "MEMORY_PRESETS",
     "RECENCY_DECAY",
     "SCOPE_WEIGHT",
     "SNAPSHOT_PRESETS",
+    "ActiveContext",
     "AssembledContext",
     "AuthoredDocument",
     "AuthoredNode",
@@ -186,6 +206,8 @@ __all__ = [
     "CascadeIndex",
     "Category",
     "CategoryTotal",
+    "Chunk",
+    "ChunkStream",
     "ClaimGraph",
     "ClaimNode",
     "ClaimType",
@@ -214,6 +236,7 @@ __all__ = [
     "LexicalLagWarning",
     "Lexicon",
     "LexiconError",
+    "MemoryPreset",
     "ModelMismatchError",
     "ModelStamp",
     "ModelWarning",
@@ -224,11 +247,13 @@ __all__ = [
     "Preservation",
     "Problem",
     "Provenance",
+    "PruneReport",
     "RecallConfig",
     "Record",
     "Relation",
     "RelationalWeights",
     "Report",
+    "Resurrection",
     "Rotation",
     "ScoreBatch",
     "ScoringConfig",
@@ -266,12 +291,14 @@ __all__ = [
     "calibrate_thresholds",
     "check_hard_reserve",
     "check_model",
+    "chunk_text",
     "coarse_candidates",
     "compact_session",
     "conversation_report",
     "decay_rate",
     "deduplicate",
     "default_embedder",
+    "embedding_windows",
     "estimate_tokens",
     "expand_hops",
     "expand_summary",
@@ -289,6 +316,7 @@ __all__ = [
     "leading_domain",
     "merge_maps",
     "merge_ranked",
+    "merge_short_lines",
     "minilm_embedder",
     "mmr",
     "partition_chronological",
@@ -306,12 +334,16 @@ __all__ = [
     "recent_tail",
     "relational_weights",
     "repair",
+    "resurrect_from",
     "score_text",
     "score_texts",
     "second_pass_scores",
     "second_pass_top_k",
     "segment",
+    "sentence_ids",
+    "smooth_neighbours",
     "summary_confidence",
+    "turn_pair_windows",
     "verify_store",
 ]
 

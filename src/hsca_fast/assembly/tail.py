@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from hsca_fast.assembly.tokens import CountTokens, token_costs
+from hsca_fast.memory.tokens import CountTokens, token_costs
 from hsca_fast.memory.turns import Turn, chronological
 
 MIN_TURNS = 4
