@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from hsca_fast.retrieval.calibration import ScoreCalibration
     from hsca_fast.retrieval.compress import ChunkResult, CompressionStats, compress
     from hsca_fast.retrieval.previews import Preview, Previews
+    from hsca_fast.retrieval.profile import ProfileBook, ProfileError, ResolvedProfile, RetrievalProfile, merge_profiles
     from hsca_fast.retrieval.sentences import Extraction, extract_sentences
     from hsca_fast.text.explanation import (
         CategoryTotal,
@@ -126,6 +127,7 @@ _NAMES = {
     "retrieval.compress": "ChunkResult CompressionStats compress",
     "retrieval.previews": "Preview Previews",
     "retrieval.sentences": "Extraction extract_sentences",
+    "retrieval.profile": "ProfileBook ProfileError ResolvedProfile RetrievalProfile merge_profiles",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
     "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
@@ -203,10 +205,14 @@ __all__ = [
     "Preservation",
     "Preview",
     "Previews",
+    "ProfileBook",
+    "ProfileError",
     "Provenance",
     "RecallConfig",
     "Relation",
     "RelationalWeights",
+    "ResolvedProfile",
+    "RetrievalProfile",
     "Rotation",
     "ScoreBatch",
     "ScoreCalibration",
@@ -263,6 +269,7 @@ __all__ = [
     "keyword_coverage",
     "leading_domain",
     "merge_maps",
+    "merge_profiles",
     "merge_ranked",
     "minilm_embedder",
     "mmr",
