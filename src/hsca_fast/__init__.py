@@ -6,7 +6,7 @@
     turns ─► memory/     summaries of old turns, as views of them                            ──► CompactionReport
     query ─► assembly/   rules, recent tail and recall within a budget                       ──► AssembledContext
     arrays ► ranking/    scores, budgets and gates over candidates                           ──► arrays
-    files ─► corpus/     the same scorer over files and Arrow                                ──► `hsca score`
+    files ─► corpus/     the same scorer over files, Arrow, Ray, Dask and Spark              ──► `hsca score`
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
 
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from hsca_fast.context.provenance import Provenance
     from hsca_fast.context.session import SessionState, SessionStatus, SessionStore, StaleSessionError
     from hsca_fast.context.tuning import HistoryLog, Tuner, TuningParameters, TuningReport
+    from hsca_fast.corpus.arrow import ArrowScorer
+    from hsca_fast.corpus.dataset import DatasetReport, OutputExistsError, score_dataset
+    from hsca_fast.corpus.engines import EngineError
+    from hsca_fast.corpus.partition import PartitionResult
+    from hsca_fast.corpus.readers import InputError
     from hsca_fast.files import Tear, TornFileWarning
     from hsca_fast.memory.compaction import (
         CompactionReport,
@@ -111,6 +116,11 @@ _NAMES = {
     "context.provenance": "Provenance",
     "context.session": "SessionState SessionStatus SessionStore StaleSessionError",
     "context.tuning": "HistoryLog Tuner TuningParameters TuningReport",
+    "corpus.arrow": "ArrowScorer",
+    "corpus.dataset": "DatasetReport OutputExistsError score_dataset",
+    "corpus.engines": "EngineError",
+    "corpus.partition": "PartitionResult",
+    "corpus.readers": "InputError",
     "files": "Tear TornFileWarning",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
     "memory.onnx_summarizer": "OnnxSummarizer",
@@ -145,6 +155,7 @@ __all__ = [
     "RECENCY_DECAY",
     "SCOPE_WEIGHT",
     "SNAPSHOT_PRESETS",
+    "ArrowScorer",
     "AssembledContext",
     "AuthoredDocument",
     "AuthoredNode",
@@ -169,17 +180,20 @@ __all__ = [
     "Cue",
     "CueSpan",
     "DamagedIndexError",
+    "DatasetReport",
     "Dedup",
     "DomainModel",
     "DomainTag",
     "Draft",
     "Embedder",
+    "EngineError",
     "EvidenceEdge",
     "Gating",
     "GatingConfig",
     "HSCAEngine",
     "HashEmbedder",
     "HistoryLog",
+    "InputError",
     "Lexicon",
     "LexiconError",
     "ModelMismatchError",
@@ -189,6 +203,8 @@ __all__ = [
     "NuanceModel",
     "OnnxEmbedder",
     "OnnxSummarizer",
+    "OutputExistsError",
+    "PartitionResult",
     "Preservation",
     "Provenance",
     "RecallConfig",
@@ -257,6 +273,7 @@ __all__ = [
     "recency",
     "recent_tail",
     "relational_weights",
+    "score_dataset",
     "score_text",
     "score_texts",
     "second_pass_scores",
