@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from hsca_fast.context.provenance import Provenance
     from hsca_fast.context.session import SessionState, SessionStatus, SessionStore, StaleSessionError
     from hsca_fast.context.tuning import HistoryLog, Tuner, TuningParameters, TuningReport
+    from hsca_fast.corpus.arrow import ArrowScorer
+    from hsca_fast.corpus.dataset import DatasetReport, OutputExistsError, score_dataset
+    from hsca_fast.corpus.engines import EngineError
+    from hsca_fast.corpus.partition import PartitionResult
+    from hsca_fast.corpus.readers import InputError
     from hsca_fast.files import Tear, TornFileWarning
     from hsca_fast.memory.brightness import ActiveContext, PruneReport, Resurrection, resurrect_from
     from hsca_fast.memory.chunking import (
@@ -149,6 +154,11 @@ _NAMES = {
     "context.provenance": "Provenance",
     "context.session": "SessionState SessionStatus SessionStore StaleSessionError",
     "context.tuning": "HistoryLog Tuner TuningParameters TuningReport",
+    "corpus.arrow": "ArrowScorer",
+    "corpus.dataset": "DatasetReport OutputExistsError score_dataset",
+    "corpus.engines": "EngineError",
+    "corpus.partition": "PartitionResult",
+    "corpus.readers": "InputError",
     "files": "Tear TornFileWarning",
     "memory.brightness": "ActiveContext PruneReport Resurrection resurrect_from",
     "memory.chunking": "Chunk ChunkStream chunk_text embedding_windows merge_short_lines sentence_ids turn_pair_windows",
@@ -204,6 +214,7 @@ __all__ = [
     "SCOPE_WEIGHT",
     "SNAPSHOT_PRESETS",
     "ActiveContext",
+    "ArrowScorer",
     "AssembledContext",
     "AuthoredDocument",
     "AuthoredNode",
@@ -233,11 +244,13 @@ __all__ = [
     "Cue",
     "CueSpan",
     "DamagedIndexError",
+    "DatasetReport",
     "Dedup",
     "DomainModel",
     "DomainTag",
     "Draft",
     "Embedder",
+    "EngineError",
     "EvidenceEdge",
     "Extraction",
     "Gating",
@@ -246,6 +259,7 @@ __all__ = [
     "HashEmbedder",
     "HistoryLog",
     "Hit",
+    "InputError",
     "LexicalLagWarning",
     "Lexicon",
     "LexiconError",
@@ -257,6 +271,8 @@ __all__ = [
     "NuanceModel",
     "OnnxEmbedder",
     "OnnxSummarizer",
+    "OutputExistsError",
+    "PartitionResult",
     "Preservation",
     "Preview",
     "Previews",
@@ -358,6 +374,7 @@ __all__ = [
     "relational_weights",
     "repair",
     "resurrect_from",
+    "score_dataset",
     "score_text",
     "score_texts",
     "second_pass_scores",
