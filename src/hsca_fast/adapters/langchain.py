@@ -15,7 +15,11 @@ from langchain_core.callbacks import Callbacks  # noqa: E402
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document  # noqa: E402
 from pydantic import ConfigDict, PrivateAttr  # noqa: E402
 
-from hsca_fast.adapters.selection import Candidates, DocumentVectors, SelectionOptions, select  # noqa: E402
+from hsca_fast.adapters.selection import Candidates, DocumentVectors, SelectionOptions, hit_breakdown, select  # noqa: E402
+from hsca_fast.context.beats import find_beats  # noqa: E402
+from hsca_fast.memory.chunking import merge_short_lines  # noqa: E402
+from hsca_fast.text.segmentation import segment  # noqa: E402
+from hsca_fast.vectors.arrays import as_count  # noqa: E402
 from hsca_fast.vectors.dedup import deduplicate  # noqa: E402
 
 SCORE_KEY = "hsca_score"
@@ -117,6 +121,97 @@ class HSCARedundantFilter(BaseDocumentTransformer):
         vectors = DocumentVectors(_columns(documents, self.embedding_key), self.embedder).rows
         found = deduplicate(vectors, np.zeros(len(vectors)), threshold=self.similarity_threshold, threads=self.threads)
         return [documents[i] for i in np.sort(found.keep).tolist()]
+
+
+class HSCARetriever(BaseRetriever):
+    """Documents from a `SemanticIndex`: what `index.query` finds, in its order.
+
+    A document's metadata is the record's, with `hsca_score` and, under `hsca`, the scores and ranks of both arms, the turn, the
+    role and the time.
+
+    Parameters
+    ----------
+    index
+        An open `SemanticIndex`.
+    k, where, lexical, vector
+        As of `SemanticIndex.query`.
+    """
+
+    index: Any
+    k: int = 10
+    where: dict[str, Any] | None = None
+    lexical: bool = True
+    vector: bool = True
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        hits = self.index.query(query, self.k, where=self.where, lexical=self.lexical, vector=self.vector)
+        return [
+            Document(
+                page_content=hit.text,
+                id=hit.id,
+                metadata={**hit.metadata, SCORE_KEY: hit.score, BREAKDOWN_KEY: hit_breakdown(hit)},
+            )
+            for hit in hits
+        ]
+
+
+class HSCATextSplitter(TextSplitter):
+    """Splits a text where the library does: lines of at least `min_line_tokens`, or beats of paragraphs.
+
+    Chunks are slices of the text, and `start_index`, if asked for, is exact.
+
+    Parameters
+    ----------
+    by
+        "lines" joins short lines with the next (`merge_short_lines`); "beats" cuts where the paragraphs turn to something
+        else (`find_beats`).
+    min_line_tokens
+        Of "lines".
+    add_start_index
+        Put the offset of a chunk into its document's metadata.
+    """
+
+    def __init__(
+        self,
+        by: Literal["lines", "beats"] = "lines",
+        *,
+        min_line_tokens: int = 10,
+        add_start_index: bool = False,
+    ) -> None:
+        super().__init__(add_start_index=add_start_index)
+        if by not in ("lines", "beats"):
+            raise ValueError(f"by must be 'lines' or 'beats', not {by!r}")
+        self._by = by
+        self._min_line_tokens = as_count(min_line_tokens, "min_line_tokens", least=1)
+
+    def split_text(self, text: str) -> list[str]:
+        """The chunks of a text, in order."""
+        return [text[start:end] for start, end in self._spans(text)]
+
+    def create_documents(self, texts: list[str], metadatas: list[dict[Any, Any]] | None = None) -> list[Document]:
+        """A document for each chunk, with the metadata of its text."""
+        given = metadatas if metadatas is not None else [{} for _ in texts]
+        return [
+            Document(
+                page_content=text[start:end],
+                metadata=copy.deepcopy(metadata) | ({"start_index": start} if self._add_start_index else {}),
+            )
+            for text, metadata in zip(texts, given, strict=True)
+            for start, end in self._spans(text)
+        ]
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        if self._by == "lines":
+            spans = [
+                (chunk.start, chunk.end) for chunk in merge_short_lines(text, min_line_tokens=self._min_line_tokens)
+            ]
+        else:
+            paragraphs = segment(text).paragraphs.tolist()
+            cuts = [0, *find_beats([text[a:b] for a, b in paragraphs]), len(paragraphs)]
+            spans = [(paragraphs[a][0], paragraphs[b - 1][1]) for a, b in pairwise(cuts) if a < b]
+        return ((start, end) for start, end in spans if not text[start:end].isspace())
 
 
 def _columns(documents: Sequence[Document], embedding_key: str) -> Candidates:

@@ -13,7 +13,12 @@ from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr  # n
 from llama_index.core.postprocessor.types import BaseNodePostprocessor  # noqa: E402
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle  # noqa: E402
 
-from hsca_fast.adapters.selection import Candidates, SelectionOptions, select  # noqa: E402
+from hsca_fast.adapters.selection import Candidates, SelectionOptions, hit_breakdown, select  # noqa: E402
+
+if TYPE_CHECKING:
+    from llama_index.core.callbacks import CallbackManager
+
+    from hsca_fast.memory.index import SemanticIndex
 
 BREAKDOWN_KEY = "hsca"
 
@@ -79,6 +84,48 @@ class HSCAPostprocessor(BaseNodePostprocessor):
             NodeWithScore(node=_with_breakdown(nodes[row].node, breakdown), score=breakdown["score"])
             for row, breakdown in zip(chosen.rows.tolist(), chosen.breakdowns(), strict=True)
         ]
+
+
+class HSCARetriever(BaseRetriever):
+    """Nodes from a `SemanticIndex`: what `index.query` finds, in its order.
+
+    A node's metadata is the record's, with the scores and ranks of both arms under `hsca`, which is kept from prompts.
+
+    Parameters
+    ----------
+    index
+        An open `SemanticIndex`.
+    k, where, lexical, vector
+        As of `SemanticIndex.query`.
+    """
+
+    def __init__(
+        self,
+        index: SemanticIndex,
+        *,
+        k: int = 10,
+        where: Mapping[str, Any] | None = None,
+        lexical: bool = True,
+        vector: bool = True,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        super().__init__(callback_manager=callback_manager)
+        self._index = index
+        self._query = {"where": where, "lexical": lexical, "vector": vector}
+        self._k = k
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        hits = self._index.query(query_bundle.query_str, self._k, **self._query)
+        return [
+            NodeWithScore(
+                node=_with_breakdown(TextNode(id_=hit.id, text=hit.text, metadata=hit.metadata), hit_breakdown(hit)),
+                score=hit.score,
+            )
+            for hit in hits
+        ]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await asyncio.to_thread(self._retrieve, query_bundle)
 
 
 def _with_breakdown(node: BaseNode, breakdown: dict[str, Any]) -> BaseNode:

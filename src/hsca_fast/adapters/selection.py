@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from hsca_fast.vectors.dedup import deduplicate
 from hsca_fast.vectors.mmr import mmr
 from hsca_fast.vectors.prefix import prefix_tiers
 from hsca_fast.vectors.static import default_embedder
+
+if TYPE_CHECKING:
+    from hsca_fast.memory.records import Hit
 
 Floats = npt.NDArray[np.float64]
 
@@ -236,3 +239,9 @@ def _costs(texts: list[str], count_tokens: Callable[[str], int] | None) -> npt.N
     if count_tokens is None:
         return estimate_tokens(texts)
     return np.array([as_count(count_tokens(text), "count_tokens(text)") for text in texts], np.int64)
+
+
+def hit_breakdown(hit: Hit) -> dict[str, Any]:
+    """Where a hit comes from and how it was scored, as plain values."""
+    names = ("score", "vector_score", "lexical_score", "vector_rank", "lexical_rank", "turn_id", "sentence_id", "role")
+    return {name: getattr(hit, name) for name in (*names, "timestamp")}
