@@ -58,6 +58,10 @@ cdef extern from "hsca/ranking/candidate_blocks.hpp" namespace "hsca" nogil:
         Outcome outcome
 
 
+cdef extern from "hsca/portable_math.hpp" namespace "hsca" nogil:
+    double portable_log(double) noexcept
+
+
 cdef extern from "hsca/ranking/decay.hpp" namespace "hsca" nogil:
     Outcome c_recency "hsca::recency"[T](const T*, size_t, T, const Workers&, T*) except +
 
@@ -272,6 +276,16 @@ cdef HybridCandidates[real] _hybrid_columns(
     columns.decay_rate = &decay_rate[0] if decay_rate.shape[0] else NULL
     columns.n = n
     return columns
+
+
+def log_counts(const double[::1] counts):
+    """ln(1 + n) of counts that are not negative."""
+    result = np.empty(counts.shape[0], np.float64)
+    cdef double[::1] out = result
+    cdef Py_ssize_t i
+    for i in range(counts.shape[0]):
+        out[i] = portable_log(1.0 + counts[i])
+    return result
 
 
 def hybrid_scores(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import index
 
-from hsca_fast.ranking import estimate_tokens
+from hsca_fast.ranking.tokens import estimate_tokens
 
 CountTokens = Callable[[str], int]
 
