@@ -14,14 +14,14 @@ from hsca_fast.adapters.frontends import require
 
 require("chroma")
 
-from chromadb.api.types import Documents, EmbeddingFunction, Embeddings  # noqa: E402
-from chromadb.utils.embedding_functions import register_embedding_function  # noqa: E402
+from chromadb.api.types import Documents, EmbeddingFunction, Embeddings
+from chromadb.utils.embedding_functions import register_embedding_function
 
-from hsca_fast.adapters.embedders import NAMES, named_embedder  # noqa: E402
-from hsca_fast.adapters.selection import Candidates, SelectionOptions, cosines, select  # noqa: E402
-from hsca_fast.vectors.arrays import as_count, as_rows  # noqa: E402
-from hsca_fast.vectors.embedder import Embedder, Progress  # noqa: E402
-from hsca_fast.vectors.guard import ModelMismatchError, ModelStamp, check_model  # noqa: E402
+from hsca_fast.adapters.embedders import NAMES, named_embedder
+from hsca_fast.adapters.selection import Candidates, SelectionOptions, cosines, select
+from hsca_fast.vectors.arrays import as_count, as_rows
+from hsca_fast.vectors.embedder import Embedder, Progress
+from hsca_fast.vectors.guard import ModelMismatchError, ModelStamp, check_model
 
 if TYPE_CHECKING:
     from chromadb import Collection

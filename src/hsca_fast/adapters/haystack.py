@@ -9,11 +9,11 @@ from hsca_fast.adapters.frontends import require
 
 require("haystack")
 
-from haystack import Document, component, default_from_dict, default_to_dict  # noqa: E402
+from haystack import Document, component, default_from_dict, default_to_dict
 
-from hsca_fast.adapters.embedders import NAMES, named_embedder  # noqa: E402
-from hsca_fast.adapters.selection import Candidates, SelectionOptions, select  # noqa: E402
-from hsca_fast.vectors.embedder import Embedder  # noqa: E402
+from hsca_fast.adapters.embedders import NAMES, named_embedder
+from hsca_fast.adapters.selection import Candidates, SelectionOptions, select
+from hsca_fast.vectors.embedder import Embedder
 
 BREAKDOWN_KEY = "hsca"
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,16 +13,17 @@ from hsca_fast.adapters.frontends import require
 
 require("langchain")
 
-from langchain_core.callbacks import Callbacks  # noqa: E402
-from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document  # noqa: E402
-from pydantic import ConfigDict, PrivateAttr  # noqa: E402
+from langchain_core.callbacks import CallbackManagerForRetrieverRun, Callbacks
+from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_text_splitters import TextSplitter
+from pydantic import ConfigDict, PrivateAttr
 
-from hsca_fast.adapters.selection import Candidates, DocumentVectors, SelectionOptions, hit_breakdown, select  # noqa: E402
-from hsca_fast.context.beats import find_beats  # noqa: E402
-from hsca_fast.memory.chunking import merge_short_lines  # noqa: E402
-from hsca_fast.text.segmentation import segment  # noqa: E402
-from hsca_fast.vectors.arrays import as_count  # noqa: E402
-from hsca_fast.vectors.dedup import deduplicate  # noqa: E402
+from hsca_fast.adapters.selection import Candidates, DocumentVectors, SelectionOptions, hit_breakdown, select
+from hsca_fast.context.beats import find_beats
+from hsca_fast.text.segmentation import segment
+from hsca_fast.vectors.arrays import as_count
+from hsca_fast.vectors.dedup import deduplicate
 
 SCORE_KEY = "hsca_score"
 BREAKDOWN_KEY = "hsca"
@@ -204,6 +207,8 @@ class HSCATextSplitter(TextSplitter):
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         if self._by == "lines":
+            from hsca_fast.memory.chunking import merge_short_lines
+
             spans = [
                 (chunk.start, chunk.end) for chunk in merge_short_lines(text, min_line_tokens=self._min_line_tokens)
             ]

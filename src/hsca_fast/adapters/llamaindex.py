@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from hsca_fast.adapters.frontends import require
 
 require("llamaindex")
 
-from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr  # noqa: E402
-from llama_index.core.postprocessor.types import BaseNodePostprocessor  # noqa: E402
-from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle  # noqa: E402
+from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle, TextNode
 
-from hsca_fast.adapters.selection import Candidates, SelectionOptions, hit_breakdown, select  # noqa: E402
+from hsca_fast.adapters.selection import Candidates, SelectionOptions, hit_breakdown, select
 
 if TYPE_CHECKING:
     from llama_index.core.callbacks import CallbackManager

@@ -43,7 +43,7 @@ def as_matrix(values: npt.ArrayLike, name: str, *, width: int | None = None, ndi
 
 def _as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     """As `np.asarray`, but lists of lists at a tenth of the price, and columns of vectors, as data frames have them."""
-    if isinstance(values, list) and values and _are_lists(values):
+    if isinstance(values, list) and _are_lists(values) and values and values[0] and type(values[0][0]) is float:
         return _records.float_rows(values, len(values[0]), name)
     array = np.asarray(values)
     if array.dtype == np.object_ and array.ndim == 1 and array.size:
