@@ -43,10 +43,17 @@ if TYPE_CHECKING:
         expand_summary,
         partition_chronological,
     )
+    from hsca_fast.memory.index import SemanticIndex
     from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
     from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
+    from hsca_fast.memory.records import Hit, Record
+    from hsca_fast.memory.repair import repair
+    from hsca_fast.memory.search import LexicalLagWarning, SearchSettings
+    from hsca_fast.memory.session_view import SessionView
+    from hsca_fast.memory.store_files import StoreLocked, StoreVersionError
     from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
     from hsca_fast.memory.turns import Turn
+    from hsca_fast.memory.verification import Problem, Report, verify_store
     from hsca_fast.ranking import (
         RECENCY_DECAY,
         SCOPE_WEIGHT,
@@ -117,10 +124,17 @@ _NAMES = {
     "context.tuning": "HistoryLog Tuner TuningParameters TuningReport",
     "files": "Tear TornFileWarning",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
+    "memory.index": "SemanticIndex",
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
+    "memory.records": "Hit Record",
+    "memory.repair": "repair",
+    "memory.search": "LexicalLagWarning SearchSettings",
+    "memory.session_view": "SessionView",
+    "memory.store_files": "StoreLocked StoreVersionError",
     "memory.summarizer": "Draft Summarizer extractive_summary",
     "memory.turns": "Turn",
+    "memory.verification": "Problem Report verify_store",
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
     "retrieval.calibration": "ScoreCalibration",
     "retrieval.compress": "ChunkResult CompressionStats compress",
@@ -191,6 +205,8 @@ __all__ = [
     "HSCAEngine",
     "HashEmbedder",
     "HistoryLog",
+    "Hit",
+    "LexicalLagWarning",
     "Lexicon",
     "LexiconError",
     "ModelMismatchError",
@@ -203,23 +219,31 @@ __all__ = [
     "Preservation",
     "Preview",
     "Previews",
+    "Problem",
     "Provenance",
     "RecallConfig",
+    "Record",
     "Relation",
     "RelationalWeights",
+    "Report",
     "Rotation",
     "ScoreBatch",
     "ScoreCalibration",
     "ScoringConfig",
     "SearchResult",
+    "SearchSettings",
     "Segmentation",
+    "SemanticIndex",
     "SentimentSpan",
     "SessionState",
     "SessionStatus",
     "SessionStore",
+    "SessionView",
     "SnapshotPreset",
     "StaleSessionError",
     "StaticEmbedder",
+    "StoreLocked",
+    "StoreVersionError",
     "Summarizer",
     "Tail",
     "Tear",
@@ -273,12 +297,14 @@ __all__ = [
     "recency",
     "recent_tail",
     "relational_weights",
+    "repair",
     "score_text",
     "score_texts",
     "second_pass_scores",
     "second_pass_top_k",
     "segment",
     "summary_confidence",
+    "verify_store",
 ]
 
 
