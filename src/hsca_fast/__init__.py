@@ -7,6 +7,7 @@
     query ─► assembly/   rules, recent tail and recall within a budget                       ──► AssembledContext
     arrays ► ranking/    scores, budgets and gates over candidates                           ──► arrays
     files ─► corpus/     the same scorer over files and Arrow                                ──► `hsca score`
+    any ───► report/     pages and figures to look at                                        ──► `hsca report`
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
 
@@ -76,6 +77,17 @@ if TYPE_CHECKING:
         second_pass_scores,
         second_pass_top_k,
     )
+    from hsca_fast.report.conversation import conversation_report
+    from hsca_fast.report.corpus import CorpusSummary
+    from hsca_fast.report.figures import (
+        plot_breakdown,
+        plot_curves,
+        plot_domain_evolution,
+        plot_domains,
+        plot_map,
+        plot_nuance,
+        plot_scores,
+    )
     from hsca_fast.retrieval.calibration import ScoreCalibration
     from hsca_fast.retrieval.compress import ChunkResult, CompressionStats, compress
     from hsca_fast.retrieval.previews import Preview, Previews
@@ -140,6 +152,9 @@ _NAMES = {
     "retrieval.compress": "ChunkResult CompressionStats compress",
     "retrieval.previews": "Preview Previews",
     "retrieval.sentences": "Extraction extract_sentences",
+    "report.conversation": "conversation_report",
+    "report.corpus": "CorpusSummary",
+    "report.figures": "plot_breakdown plot_curves plot_domain_evolution plot_domains plot_map plot_nuance plot_scores",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
     "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
@@ -190,6 +205,7 @@ __all__ = [
     "ContextItem",
     "ContextSnapshot",
     "ConversationMap",
+    "CorpusSummary",
     "Cue",
     "CueSpan",
     "DamagedIndexError",
@@ -267,6 +283,7 @@ __all__ = [
     "coarse_candidates",
     "compact_session",
     "compress",
+    "conversation_report",
     "decay_rate",
     "deduplicate",
     "default_embedder",
@@ -292,6 +309,13 @@ __all__ = [
     "mmr",
     "partition_chronological",
     "partition_document",
+    "plot_breakdown",
+    "plot_curves",
+    "plot_domain_evolution",
+    "plot_domains",
+    "plot_map",
+    "plot_nuance",
+    "plot_scores",
     "prefix_tiers",
     "preservation",
     "recency",
