@@ -113,7 +113,7 @@ class HSCARetriever(BaseRetriever):
     ) -> None:
         super().__init__(callback_manager=callback_manager)
         self._index = index
-        self._query = {"where": where, "lexical": lexical, "vector": vector}
+        self._query: dict[str, Any] = {"where": where, "lexical": lexical, "vector": vector}
         self._k = k
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

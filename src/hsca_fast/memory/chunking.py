@@ -240,7 +240,7 @@ def turn_pair_windows(
     budget = _whole_number("budget", budget, 0)
     counted = [_texts_and_costs(chunks, count_tokens) for _, chunks in messages]
     roles = [role for role, _ in messages]
-    windows = []
+    windows: list[list[str]] = []
     for i, (texts, costs) in enumerate(counted):
         other = paired_message(roles, i)
         windows.append([])

@@ -29,7 +29,7 @@ def smooth_neighbours(
 
     Examples
     --------
-    >>> smooth_neighbours([[1, 0], [0, 1]], reach=1, weight=0.75).round(2).tolist()
+    >>> smooth_neighbours([[1, 0], [0, 1]], reach=1, weight=0.75).astype(float).round(2).tolist()
     [[0.8, 0.6], [0.6, 0.8]]
     """
     reach = count("reach", reach)
