@@ -43,10 +43,17 @@ if TYPE_CHECKING:
         expand_summary,
         partition_chronological,
     )
+    from hsca_fast.memory.index import SemanticIndex
     from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
     from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
+    from hsca_fast.memory.records import Hit, Record
+    from hsca_fast.memory.repair import repair
+    from hsca_fast.memory.search import LexicalLagWarning, SearchSettings
+    from hsca_fast.memory.session_view import SessionView
+    from hsca_fast.memory.store_files import StoreLocked, StoreVersionError
     from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
     from hsca_fast.memory.turns import Turn
+    from hsca_fast.memory.verification import Problem, Report, verify_store
     from hsca_fast.ranking import (
         RECENCY_DECAY,
         SCOPE_WEIGHT,
@@ -71,9 +78,14 @@ if TYPE_CHECKING:
     )
     from hsca_fast.retrieval.calibration import ScoreCalibration
     from hsca_fast.retrieval.compress import ChunkResult, CompressionStats, compress
+    from hsca_fast.retrieval.packet import PacketError
+    from hsca_fast.retrieval.pipeline import RetrievalError, RetrievalPipeline
     from hsca_fast.retrieval.previews import Preview, Previews
     from hsca_fast.retrieval.profile import ProfileBook, ProfileError, ResolvedProfile, RetrievalProfile, merge_profiles
+    from hsca_fast.retrieval.results import RetrievalResult, RetrievedRecord
+    from hsca_fast.retrieval.run import ScoreEvent
     from hsca_fast.retrieval.sentences import Extraction, extract_sentences
+    from hsca_fast.retrieval.store import RetrievalStore
     from hsca_fast.text.explanation import (
         CategoryTotal,
         Coherence,
@@ -118,16 +130,28 @@ _NAMES = {
     "context.tuning": "HistoryLog Tuner TuningParameters TuningReport",
     "files": "Tear TornFileWarning",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
+    "memory.index": "SemanticIndex",
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
+    "memory.records": "Hit Record",
+    "memory.repair": "repair",
+    "memory.search": "LexicalLagWarning SearchSettings",
+    "memory.session_view": "SessionView",
+    "memory.store_files": "StoreLocked StoreVersionError",
     "memory.summarizer": "Draft Summarizer extractive_summary",
     "memory.turns": "Turn",
+    "memory.verification": "Problem Report verify_store",
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
     "retrieval.calibration": "ScoreCalibration",
     "retrieval.compress": "ChunkResult CompressionStats compress",
     "retrieval.previews": "Preview Previews",
     "retrieval.sentences": "Extraction extract_sentences",
     "retrieval.profile": "ProfileBook ProfileError ResolvedProfile RetrievalProfile merge_profiles",
+    "retrieval.pipeline": "RetrievalError RetrievalPipeline",
+    "retrieval.results": "RetrievalResult RetrievedRecord",
+    "retrieval.packet": "PacketError",
+    "retrieval.store": "RetrievalStore",
+    "retrieval.run": "ScoreEvent",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
     "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
@@ -193,6 +217,8 @@ __all__ = [
     "HSCAEngine",
     "HashEmbedder",
     "HistoryLog",
+    "Hit",
+    "LexicalLagWarning",
     "Lexicon",
     "LexiconError",
     "ModelMismatchError",
@@ -202,30 +228,45 @@ __all__ = [
     "NuanceModel",
     "OnnxEmbedder",
     "OnnxSummarizer",
+    "PacketError",
     "Preservation",
     "Preview",
     "Previews",
+    "Problem",
     "ProfileBook",
     "ProfileError",
     "Provenance",
     "RecallConfig",
+    "Record",
     "Relation",
     "RelationalWeights",
+    "Report",
     "ResolvedProfile",
+    "RetrievalError",
+    "RetrievalPipeline",
     "RetrievalProfile",
+    "RetrievalResult",
+    "RetrievalStore",
+    "RetrievedRecord",
     "Rotation",
     "ScoreBatch",
     "ScoreCalibration",
+    "ScoreEvent",
     "ScoringConfig",
     "SearchResult",
+    "SearchSettings",
     "Segmentation",
+    "SemanticIndex",
     "SentimentSpan",
     "SessionState",
     "SessionStatus",
     "SessionStore",
+    "SessionView",
     "SnapshotPreset",
     "StaleSessionError",
     "StaticEmbedder",
+    "StoreLocked",
+    "StoreVersionError",
     "Summarizer",
     "Tail",
     "Tear",
@@ -280,12 +321,14 @@ __all__ = [
     "recency",
     "recent_tail",
     "relational_weights",
+    "repair",
     "score_text",
     "score_texts",
     "second_pass_scores",
     "second_pass_top_k",
     "segment",
     "summary_confidence",
+    "verify_store",
 ]
 
 
