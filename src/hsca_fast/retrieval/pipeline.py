@@ -14,7 +14,7 @@ from hsca_fast.ranking.costs import CountTokens
 from hsca_fast.retrieval.access import AccessReader
 from hsca_fast.retrieval.evidence import Asked, Evidence, LiveEvidence, Notebook, RecordedEvidence
 from hsca_fast.retrieval.hooks import Hook, Hooks
-from hsca_fast.retrieval.packet import check_packet, made_packet
+from hsca_fast.retrieval.packet import PacketError, check_packet, made_packet
 from hsca_fast.retrieval.phases.budget import Budget
 from hsca_fast.retrieval.phases.consolidation import Consolidation
 from hsca_fast.retrieval.phases.diversity import CrossWing, Mmr, TopK
@@ -227,7 +227,10 @@ class RetrievalPipeline:
             now=read.now,
         )
         run.trace["profile_used"] = "packet"
-        self._execute(run)
+        try:
+            self._execute(run)
+        except RetrievalError as error:
+            raise PacketError(f"the packet is damaged, or its records are gone: {error}") from error
         found = [[run.pool.ids[row], float(run.score[row])] for row in run.order.tolist()]
         run.trace["reproduced"] = found == read.results
         if found != read.results:
