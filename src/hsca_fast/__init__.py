@@ -43,7 +43,8 @@ if TYPE_CHECKING:
         expand_summary,
         partition_chronological,
     )
-    from hsca_fast.memory.index import SemanticIndex
+    from hsca_fast.memory.eviction import Eviction
+    from hsca_fast.memory.index import SemanticIndex, Stats
     from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
     from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
     from hsca_fast.memory.records import Hit, Record
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from hsca_fast.memory.session_view import SessionView
     from hsca_fast.memory.store_files import StoreLocked, StoreVersionError
     from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
+    from hsca_fast.memory.transfer import ImportRefusedError
     from hsca_fast.memory.turns import Turn
     from hsca_fast.memory.verification import Problem, Report, verify_store
     from hsca_fast.ranking import (
@@ -130,7 +132,8 @@ _NAMES = {
     "context.tuning": "HistoryLog Tuner TuningParameters TuningReport",
     "files": "Tear TornFileWarning",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
-    "memory.index": "SemanticIndex",
+    "memory.eviction": "Eviction",
+    "memory.index": "SemanticIndex Stats",
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
     "memory.records": "Hit Record",
@@ -139,6 +142,7 @@ _NAMES = {
     "memory.session_view": "SessionView",
     "memory.store_files": "StoreLocked StoreVersionError",
     "memory.summarizer": "Draft Summarizer extractive_summary",
+    "memory.transfer": "ImportRefusedError",
     "memory.turns": "Turn",
     "memory.verification": "Problem Report verify_store",
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
@@ -210,6 +214,7 @@ __all__ = [
     "DomainTag",
     "Draft",
     "Embedder",
+    "Eviction",
     "EvidenceEdge",
     "Extraction",
     "Gating",
@@ -218,6 +223,7 @@ __all__ = [
     "HashEmbedder",
     "HistoryLog",
     "Hit",
+    "ImportRefusedError",
     "LexicalLagWarning",
     "Lexicon",
     "LexiconError",
@@ -265,6 +271,7 @@ __all__ = [
     "SnapshotPreset",
     "StaleSessionError",
     "StaticEmbedder",
+    "Stats",
     "StoreLocked",
     "StoreVersionError",
     "Summarizer",
