@@ -108,9 +108,14 @@ if TYPE_CHECKING:
     )
     from hsca_fast.retrieval.calibration import ScoreCalibration
     from hsca_fast.retrieval.compress import ChunkResult, CompressionStats, compress
+    from hsca_fast.retrieval.packet import PacketError
+    from hsca_fast.retrieval.pipeline import RetrievalError, RetrievalPipeline
     from hsca_fast.retrieval.previews import Preview, Previews
     from hsca_fast.retrieval.profile import ProfileBook, ProfileError, ResolvedProfile, RetrievalProfile, merge_profiles
+    from hsca_fast.retrieval.results import RetrievalResult, RetrievedRecord
+    from hsca_fast.retrieval.run import ScoreEvent
     from hsca_fast.retrieval.sentences import Extraction, extract_sentences
+    from hsca_fast.retrieval.store import RetrievalStore
     from hsca_fast.text.explanation import (
         CategoryTotal,
         Coherence,
@@ -180,9 +185,14 @@ _NAMES = {
     "report.figures": "plot_breakdown plot_curves plot_domain_evolution plot_domains plot_map plot_nuance plot_scores",
     "retrieval.calibration": "ScoreCalibration",
     "retrieval.compress": "ChunkResult CompressionStats compress",
+    "retrieval.packet": "PacketError",
+    "retrieval.pipeline": "RetrievalError RetrievalPipeline",
     "retrieval.previews": "Preview Previews",
     "retrieval.profile": "ProfileBook ProfileError ResolvedProfile RetrievalProfile merge_profiles",
+    "retrieval.results": "RetrievalResult RetrievedRecord",
+    "retrieval.run": "ScoreEvent",
     "retrieval.sentences": "Extraction extract_sentences",
+    "retrieval.store": "RetrievalStore",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
     "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
@@ -269,6 +279,7 @@ __all__ = [
     "OnnxEmbedder",
     "OnnxSummarizer",
     "OutputExistsError",
+    "PacketError",
     "PartitionResult",
     "Preservation",
     "Preview",
@@ -283,10 +294,16 @@ __all__ = [
     "RelationalWeights",
     "Report",
     "ResolvedProfile",
+    "RetrievalError",
+    "RetrievalPipeline",
     "RetrievalProfile",
+    "RetrievalResult",
+    "RetrievalStore",
+    "RetrievedRecord",
     "Rotation",
     "ScoreBatch",
     "ScoreCalibration",
+    "ScoreEvent",
     "ScoringConfig",
     "SearchResult",
     "SearchSettings",

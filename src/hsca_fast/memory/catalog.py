@@ -333,6 +333,12 @@ class Catalog:
             ((*values, checksum(*values)) for values in ((b.first, b.n, b.segment, b.start, b.crc) for b in blocks)),
         )
 
+    def replace_blocks(self, blocks: Sequence[Block]) -> None:
+        """Other entries for the same vectors."""
+        with sqlite_errors(self.path):
+            self._connection.execute("DELETE FROM blocks")
+            self._insert_blocks(blocks)
+
     def blocks(self, after: int, last: int) -> list[Block]:
         """Those with rows in (after, last], without a gap."""
         found: list[Block] = []
@@ -519,6 +525,15 @@ class Catalog:
             tip = replace(tip, indexed=stop)
         return tip
 
+    def merge_text(self) -> None:
+        """One tree instead of many: quicker to search."""
+        with self.transaction():
+            self._run("INSERT INTO lexical (lexical) VALUES ('optimize')")
+
+    def checkpoint(self) -> None:
+        """Fold the log into the database, as far as no reader needs it."""
+        self._all("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def match(self, expression: str, limit: int, *, among: Sequence[int] | None = None) -> list[tuple[int, float]]:
         """(sequence, BM25 score) of the best matches, best first; only of `among` if given."""
         sql = "SELECT rowid, -rank FROM lexical WHERE lexical MATCH ?"
@@ -586,6 +601,10 @@ class Catalog:
             n = self._one(f"SELECT count(*) FROM {table} WHERE {key} > ? OR {key} < 1", (last,))[0]
             if n:
                 yield table, n
+
+    def size(self) -> int:
+        """Bytes on disk, the log included."""
+        return sum(os.path.getsize(path) for path in (self.path, self.path + "-wal") if os.path.exists(path))
 
     def copy_to(self, other: sqlite3.Connection) -> None:
         """The whole catalog, as it is now."""
