@@ -60,7 +60,8 @@ if TYPE_CHECKING:
         expand_summary,
         partition_chronological,
     )
-    from hsca_fast.memory.index import SemanticIndex
+    from hsca_fast.memory.eviction import Eviction
+    from hsca_fast.memory.index import SemanticIndex, Stats
     from hsca_fast.memory.neighbours import smooth_neighbours
     from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
     from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from hsca_fast.memory.session_view import SessionView
     from hsca_fast.memory.store_files import StoreLocked, StoreVersionError
     from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
+    from hsca_fast.memory.transfer import ImportRefusedError
     from hsca_fast.memory.turns import Turn
     from hsca_fast.memory.verification import Problem, Report, verify_store
     from hsca_fast.ranking import (
@@ -166,7 +168,8 @@ _NAMES = {
     "files": "Tear TornFileWarning",
     "memory.chunking": "Chunk ChunkStream chunk_text embedding_windows merge_short_lines sentence_ids turn_pair_windows",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
-    "memory.index": "SemanticIndex",
+    "memory.eviction": "Eviction",
+    "memory.index": "SemanticIndex Stats",
     "memory.neighbours": "smooth_neighbours",
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
@@ -177,6 +180,7 @@ _NAMES = {
     "memory.session_view": "SessionView",
     "memory.store_files": "StoreLocked StoreVersionError",
     "memory.summarizer": "Draft Summarizer extractive_summary",
+    "memory.transfer": "ImportRefusedError",
     "memory.turns": "Turn",
     "memory.verification": "Problem Report verify_store",
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
@@ -258,6 +262,7 @@ __all__ = [
     "Draft",
     "Embedder",
     "EngineError",
+    "Eviction",
     "EvidenceEdge",
     "Extraction",
     "Gating",
@@ -266,6 +271,7 @@ __all__ = [
     "HashEmbedder",
     "HistoryLog",
     "Hit",
+    "ImportRefusedError",
     "InputError",
     "LexicalLagWarning",
     "Lexicon",
@@ -317,6 +323,7 @@ __all__ = [
     "SnapshotPreset",
     "StaleSessionError",
     "StaticEmbedder",
+    "Stats",
     "StoreLocked",
     "StoreVersionError",
     "Summarizer",
