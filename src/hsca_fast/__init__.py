@@ -3,10 +3,13 @@
     text ──► text/       relational weight, coherence and domain, nuance (layers 1 to 3)     ──► ScoreBatch, WeightedChunk
     text ──► context/    adaptive window, conversation map, sessions, claims (layer 4)       ──► ContextSnapshot
     text ──► vectors/    embedders, model guard; prefix tiers, cascade, MMR, de-duplication  ──► vectors, nearest rows
-    turns ─► memory/     summaries of old turns, as views of them                            ──► CompactionReport
+    turns ─► memory/     chunking, the durable index, brightness, summaries of old turns     ──► SemanticIndex
+    query ─► retrieval/  one explainable pipeline over the index; compression                ──► RetrievalResult
     query ─► assembly/   rules, recent tail and recall within a budget                       ──► AssembledContext
     arrays ► ranking/    scores, budgets and gates over candidates                           ──► arrays
-    files ─► corpus/     the same scorer over files, Arrow, Ray, Dask and Spark              ──► `hsca score`
+    files ─► corpus/     the same scorer over files and Arrow, on one machine or many        ──► `hsca score`
+    any ───► report/     pages and figures to look at                                        ──► `hsca report`
+    others ► adapters/   the same behind other people's frontends
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
 
@@ -41,6 +44,15 @@ if TYPE_CHECKING:
     from hsca_fast.corpus.partition import PartitionResult
     from hsca_fast.corpus.readers import InputError
     from hsca_fast.files import Tear, TornFileWarning
+    from hsca_fast.memory.chunking import (
+        Chunk,
+        ChunkStream,
+        chunk_text,
+        embedding_windows,
+        merge_short_lines,
+        sentence_ids,
+        turn_pair_windows,
+    )
     from hsca_fast.memory.compaction import (
         CompactionReport,
         CompactionStore,
@@ -48,10 +60,19 @@ if TYPE_CHECKING:
         expand_summary,
         partition_chronological,
     )
+    from hsca_fast.memory.index import SemanticIndex
+    from hsca_fast.memory.neighbours import smooth_neighbours
     from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
     from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
+    from hsca_fast.memory.presets import MEMORY_PRESETS, MemoryPreset
+    from hsca_fast.memory.records import Hit, Record
+    from hsca_fast.memory.repair import repair
+    from hsca_fast.memory.search import LexicalLagWarning, SearchSettings
+    from hsca_fast.memory.session_view import SessionView
+    from hsca_fast.memory.store_files import StoreLocked, StoreVersionError
     from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
     from hsca_fast.memory.turns import Turn
+    from hsca_fast.memory.verification import Problem, Report, verify_store
     from hsca_fast.ranking import (
         RECENCY_DECAY,
         SCOPE_WEIGHT,
@@ -74,6 +95,22 @@ if TYPE_CHECKING:
         second_pass_scores,
         second_pass_top_k,
     )
+    from hsca_fast.report.conversation import conversation_report
+    from hsca_fast.report.corpus import CorpusSummary
+    from hsca_fast.report.figures import (
+        plot_breakdown,
+        plot_curves,
+        plot_domain_evolution,
+        plot_domains,
+        plot_map,
+        plot_nuance,
+        plot_scores,
+    )
+    from hsca_fast.retrieval.calibration import ScoreCalibration
+    from hsca_fast.retrieval.compress import ChunkResult, CompressionStats, compress
+    from hsca_fast.retrieval.previews import Preview, Previews
+    from hsca_fast.retrieval.profile import ProfileBook, ProfileError, ResolvedProfile, RetrievalProfile, merge_profiles
+    from hsca_fast.retrieval.sentences import Extraction, extract_sentences
     from hsca_fast.text.explanation import (
         CategoryTotal,
         Coherence,
@@ -122,12 +159,30 @@ _NAMES = {
     "corpus.partition": "PartitionResult",
     "corpus.readers": "InputError",
     "files": "Tear TornFileWarning",
+    "memory.chunking": "Chunk ChunkStream chunk_text embedding_windows merge_short_lines sentence_ids turn_pair_windows",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
+    "memory.index": "SemanticIndex",
+    "memory.neighbours": "smooth_neighbours",
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
+    "memory.presets": "MEMORY_PRESETS MemoryPreset",
+    "memory.records": "Hit Record",
+    "memory.repair": "repair",
+    "memory.search": "LexicalLagWarning SearchSettings",
+    "memory.session_view": "SessionView",
+    "memory.store_files": "StoreLocked StoreVersionError",
     "memory.summarizer": "Draft Summarizer extractive_summary",
     "memory.turns": "Turn",
+    "memory.verification": "Problem Report verify_store",
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
+    "report.conversation": "conversation_report",
+    "report.corpus": "CorpusSummary",
+    "report.figures": "plot_breakdown plot_curves plot_domain_evolution plot_domains plot_map plot_nuance plot_scores",
+    "retrieval.calibration": "ScoreCalibration",
+    "retrieval.compress": "ChunkResult CompressionStats compress",
+    "retrieval.previews": "Preview Previews",
+    "retrieval.profile": "ProfileBook ProfileError ResolvedProfile RetrievalProfile merge_profiles",
+    "retrieval.sentences": "Extraction extract_sentences",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
     "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
@@ -152,6 +207,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 
 __all__ = [
     "BEAT_PRESETS",
+    "MEMORY_PRESETS",
     "RECENCY_DECAY",
     "SCOPE_WEIGHT",
     "SNAPSHOT_PRESETS",
@@ -168,15 +224,20 @@ __all__ = [
     "CascadeIndex",
     "Category",
     "CategoryTotal",
+    "Chunk",
+    "ChunkResult",
+    "ChunkStream",
     "ClaimGraph",
     "ClaimNode",
     "ClaimType",
     "Coherence",
     "CompactionReport",
     "CompactionStore",
+    "CompressionStats",
     "ContextItem",
     "ContextSnapshot",
     "ConversationMap",
+    "CorpusSummary",
     "Cue",
     "CueSpan",
     "DamagedIndexError",
@@ -188,14 +249,18 @@ __all__ = [
     "Embedder",
     "EngineError",
     "EvidenceEdge",
+    "Extraction",
     "Gating",
     "GatingConfig",
     "HSCAEngine",
     "HashEmbedder",
     "HistoryLog",
+    "Hit",
     "InputError",
+    "LexicalLagWarning",
     "Lexicon",
     "LexiconError",
+    "MemoryPreset",
     "ModelMismatchError",
     "ModelStamp",
     "ModelWarning",
@@ -206,22 +271,37 @@ __all__ = [
     "OutputExistsError",
     "PartitionResult",
     "Preservation",
+    "Preview",
+    "Previews",
+    "Problem",
+    "ProfileBook",
+    "ProfileError",
     "Provenance",
     "RecallConfig",
+    "Record",
     "Relation",
     "RelationalWeights",
+    "Report",
+    "ResolvedProfile",
+    "RetrievalProfile",
     "Rotation",
     "ScoreBatch",
+    "ScoreCalibration",
     "ScoringConfig",
     "SearchResult",
+    "SearchSettings",
     "Segmentation",
+    "SemanticIndex",
     "SentimentSpan",
     "SessionState",
     "SessionStatus",
     "SessionStore",
+    "SessionView",
     "SnapshotPreset",
     "StaleSessionError",
     "StaticEmbedder",
+    "StoreLocked",
+    "StoreVersionError",
     "Summarizer",
     "Tail",
     "Tear",
@@ -242,16 +322,21 @@ __all__ = [
     "calibrate_thresholds",
     "check_hard_reserve",
     "check_model",
+    "chunk_text",
     "coarse_candidates",
     "compact_session",
+    "compress",
+    "conversation_report",
     "decay_rate",
     "deduplicate",
     "default_embedder",
+    "embedding_windows",
     "estimate_tokens",
     "expand_hops",
     "expand_summary",
     "explain_text",
     "extract_keywords",
+    "extract_sentences",
     "extractive_summary",
     "find_beats",
     "fit_budget",
@@ -263,23 +348,37 @@ __all__ = [
     "keyword_coverage",
     "leading_domain",
     "merge_maps",
+    "merge_profiles",
     "merge_ranked",
+    "merge_short_lines",
     "minilm_embedder",
     "mmr",
     "partition_chronological",
     "partition_document",
+    "plot_breakdown",
+    "plot_curves",
+    "plot_domain_evolution",
+    "plot_domains",
+    "plot_map",
+    "plot_nuance",
+    "plot_scores",
     "prefix_tiers",
     "preservation",
     "recency",
     "recent_tail",
     "relational_weights",
+    "repair",
     "score_dataset",
     "score_text",
     "score_texts",
     "second_pass_scores",
     "second_pass_top_k",
     "segment",
+    "sentence_ids",
+    "smooth_neighbours",
     "summary_confidence",
+    "turn_pair_windows",
+    "verify_store",
 ]
 
 
