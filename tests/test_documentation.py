@@ -26,7 +26,13 @@ def test_examples_are_found():
 
 @pytest.mark.parametrize("module", MODULES)
 def test_docstring_examples(module):
-    result = doctest.testmod(importlib.import_module(module))
+    try:
+        imported = importlib.import_module(module)
+    except ImportError as error:
+        if not module.startswith("hsca_fast.adapters."):
+            raise
+        pytest.skip(str(error))
+    result = doctest.testmod(imported)
     assert result.attempted > 0
     assert result.failed == 0
 

@@ -174,7 +174,7 @@ class HSCACollection(BaseCollection):
     """Drawers of one collection: exact cosines, filters before ranking, one writing process at a time."""
 
     def __init__(self, backend: HSCABackend, folder: Path, name: str, store: DrawerStore) -> None:
-        self.backend, self.name = backend, name
+        self._backend, self.name = backend, name  # MemPalace asks for `_backend` to see what it can do
         self._folder, self._store = folder, store
         self._closed = False
 
@@ -271,7 +271,7 @@ class HSCACollection(BaseCollection):
         metadata = [{} for _ in ids] if metadatas is None else [each or {} for each in _as_list(metadatas)]
         if embeddings is None:
             raise ValueError(
-                f"{self.backend.name} needs embeddings: open the collection with mempalace.palace.get_collection"
+                f"{self._backend.name} needs embeddings: open the collection with mempalace.palace.get_collection"
             )
         for name, column in (("documents", documents), ("metadatas", metadata), ("embeddings", embeddings)):
             if len(column) != len(ids):
@@ -304,7 +304,7 @@ class HSCACollection(BaseCollection):
         store = self._open()
         if query_embeddings is None or query_texts is not None:
             raise ValueError(
-                f"{self.backend.name} needs query_embeddings: open the collection with mempalace.palace.get_collection"
+                f"{self._backend.name} needs query_embeddings: open the collection with mempalace.palace.get_collection"
             )
         wanted = _Include(include, ("documents", "metadatas", "distances"))
         conditions = {"where": _checked_where(where), "text": _checked_text_where(where_document)}
@@ -427,7 +427,7 @@ class HSCACollection(BaseCollection):
         self._store.name_model(identity.model_name)
 
     def _open(self) -> DrawerStore:
-        self.backend._check_open()
+        self._backend._check_open()
         if self._closed:
             raise BackendClosedError(f"the collection {self.name!r} is closed")
         return self._store
