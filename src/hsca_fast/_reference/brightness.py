@@ -50,7 +50,8 @@ def score_step(
 
 def peak(chunk: Chunk) -> int:
     """The brightest token stands for its chunk."""
-    return max(chunk["tokens"])
+    tokens: list[int] = chunk["tokens"]
+    return max(tokens)
 
 
 def n_live_tokens(chunks: list[Chunk]) -> int:
@@ -73,7 +74,7 @@ def partner(chunks: list[Chunk], chunk: Chunk) -> Chunk | None:
 
 def is_alone(chunks: list[Chunk], chunk: Chunk) -> bool:
     """No other chunk of its message is live."""
-    return sum(each["live"] for each in chunks if each["message"] == chunk["message"]) == 1
+    return len([each for each in chunks if each["live"] and each["message"] == chunk["message"]]) == 1
 
 
 def is_exempt(chunk: Chunk, current_turn: object) -> bool:
