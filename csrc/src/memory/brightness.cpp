@@ -10,25 +10,26 @@ namespace hsca {
 
 namespace {
 
+// The largest attention; infinity when any is negative or not finite.
 template <class T>
-struct Attention {
-    bool is_valid;
-    T largest;
-};
-
-template <class T>
-Attention<T> examine(std::span<const T> attention) noexcept {
-    bool bad = false;
-    T largest = 0;
-    for (const T a : attention) {
-        bad |= !(a >= 0) | !(a <= std::numeric_limits<T>::max());
-        largest = a > largest ? a : largest;
+T largest_valid(std::span<const T> attention) noexcept {
+    constexpr std::size_t kLanes = 16;
+    constexpr T kRefused = std::numeric_limits<T>::infinity();
+    T lanes[kLanes] = {};
+    const auto take = [](T& lane, T a) {
+        const T checked = a >= 0 ? a : kRefused;  // no comparison with NaN holds
+        lane = checked > lane ? checked : lane;
+    };
+    std::size_t i = 0;
+    for (; i + kLanes <= attention.size(); i += kLanes) {
+        for (std::size_t lane = 0; lane < kLanes; ++lane) take(lanes[lane], attention[i + lane]);
     }
-    return {!bad, largest};
+    for (; i < attention.size(); ++i) take(lanes[0], attention[i]);
+    return *std::max_element(lanes, lanes + kLanes);
 }
 
 // The largest brightness afterwards; lowest() of no tokens. Whatever `attention` holds, nothing overflows: another
-// thread may write to it.
+// thread may write to it. The choice is made in doubles, which lets the loop become vectors.
 template <class T>
 std::int32_t score_tokens(const T* attention, std::size_t n, double threshold, std::int32_t most,
                           std::int32_t* brightness) noexcept {
@@ -36,12 +37,10 @@ std::int32_t score_tokens(const T* attention, std::size_t n, double threshold, s
     std::int32_t peak = std::numeric_limits<std::int32_t>::lowest();
     for (std::size_t i = 0; i < n; ++i) {
         const double ratio = static_cast<double>(attention[i]) / threshold;
-        const double below = ratio < kMostGain ? ratio : kMostGain;
-        const auto gain = static_cast<std::int32_t>(below > 0.0 ? below : 0.0);
-        const std::int32_t before = brightness[i];
-        const std::int32_t dimmer = before > -kBrightnessLimit ? before - 1 : before;
+        const double gain = ratio < kMostGain ? ratio : kMostGain;
         // ratio > 1 exactly when attention > threshold: a quotient of neighbouring numbers does not round down to 1.
-        const std::int32_t after = ratio > 1.0 ? std::min(before + gain, most) : dimmer;
+        const auto change = static_cast<std::int32_t>(ratio > 1.0 ? gain : -1.0);
+        const std::int32_t after = std::max(std::min(brightness[i] + change, most), -kBrightnessLimit);
         brightness[i] = after;
         peak = std::max(peak, after);
     }
@@ -80,8 +79,8 @@ StepOutcome score_step(std::span<const T> attention, std::size_t prefix, const C
         throw std::invalid_argument("score_step: attention for " + std::to_string(attention.size()) + " tokens, not " +
                                     std::to_string(prefix) + " + " + std::to_string(n_live));
     }
-    const auto [is_valid, largest] = examine(attention);
-    if (!is_valid) return StepOutcome::refused;
+    const T largest = largest_valid(attention);
+    if (!(largest <= std::numeric_limits<T>::max())) return StepOutcome::refused;
     if (attention.size() < 2) return StepOutcome::unchanged;
     const T sink = rule.sink == Sink::first ? attention.front() : largest;
     const double threshold = (1.0 - static_cast<double>(sink)) / static_cast<double>(attention.size() - 1);

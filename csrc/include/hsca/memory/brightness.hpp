@@ -32,6 +32,7 @@ struct ConversationChunks {
 };
 
 // Scores the live chunks before `n_scored` and writes the largest brightness of each to `peaks`. T is float or double.
+// Brightness is within +-kBrightnessLimit and at most rule.most, before and after.
 // Refuses, and writes nothing, when any attention is negative or not finite. Throws std::invalid_argument when sizes do
 // not fit each other.
 template <class T>
