@@ -109,6 +109,7 @@ if TYPE_CHECKING:
         plot_nuance,
         plot_scores,
     )
+    from hsca_fast.report.query import query_report
     from hsca_fast.retrieval.calibration import ScoreCalibration
     from hsca_fast.retrieval.compress import ChunkResult, CompressionStats, compress
     from hsca_fast.retrieval.packet import PacketError
@@ -188,6 +189,7 @@ _NAMES = {
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
     "report.conversation": "conversation_report",
     "report.corpus": "CorpusSummary",
+    "report.query": "query_report",
     "report.figures": "plot_breakdown plot_curves plot_domain_evolution plot_domains plot_map plot_nuance plot_scores",
     "retrieval.calibration": "ScoreCalibration",
     "retrieval.compress": "ChunkResult CompressionStats compress",
@@ -393,6 +395,7 @@ __all__ = [
     "plot_scores",
     "prefix_tiers",
     "preservation",
+    "query_report",
     "recency",
     "recent_tail",
     "relational_weights",
