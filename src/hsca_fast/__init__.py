@@ -3,10 +3,13 @@
     text ──► text/       relational weight, coherence and domain, nuance (layers 1 to 3)     ──► ScoreBatch, WeightedChunk
     text ──► context/    adaptive window, conversation map, sessions, claims (layer 4)       ──► ContextSnapshot
     text ──► vectors/    embedders, model guard; prefix tiers, cascade, MMR, de-duplication  ──► vectors, nearest rows
-    turns ─► memory/     summaries of old turns, as views of them                            ──► CompactionReport
+    turns ─► memory/     chunking, the durable index, brightness, summaries of old turns     ──► SemanticIndex
+    query ─► retrieval/  one explainable pipeline over the index; compression                ──► RetrievalResult
     query ─► assembly/   rules, recent tail and recall within a budget                       ──► AssembledContext
     arrays ► ranking/    scores, budgets and gates over candidates                           ──► arrays
-    files ─► corpus/     the same scorer over files and Arrow                                ──► `hsca score`
+    files ─► corpus/     the same scorer over files and Arrow, on one machine or many        ──► `hsca score`
+    any ───► report/     pages and figures to look at                                        ──► `hsca report`
+    others ► adapters/   the same behind other people's frontends
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
 
@@ -35,7 +38,21 @@ if TYPE_CHECKING:
     from hsca_fast.context.provenance import Provenance
     from hsca_fast.context.session import SessionState, SessionStatus, SessionStore, StaleSessionError
     from hsca_fast.context.tuning import HistoryLog, Tuner, TuningParameters, TuningReport
+    from hsca_fast.corpus.arrow import ArrowScorer
+    from hsca_fast.corpus.dataset import DatasetReport, OutputExistsError, score_dataset
+    from hsca_fast.corpus.engines import EngineError
+    from hsca_fast.corpus.partition import PartitionResult
+    from hsca_fast.corpus.readers import InputError
     from hsca_fast.files import Tear, TornFileWarning
+    from hsca_fast.memory.chunking import (
+        Chunk,
+        ChunkStream,
+        chunk_text,
+        embedding_windows,
+        merge_short_lines,
+        sentence_ids,
+        turn_pair_windows,
+    )
     from hsca_fast.memory.compaction import (
         CompactionReport,
         CompactionStore,
@@ -43,17 +60,17 @@ if TYPE_CHECKING:
         expand_summary,
         partition_chronological,
     )
-    from hsca_fast.memory.eviction import Eviction
-    from hsca_fast.memory.index import SemanticIndex, Stats
+    from hsca_fast.memory.index import SemanticIndex
+    from hsca_fast.memory.neighbours import smooth_neighbours
     from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
     from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
+    from hsca_fast.memory.presets import MEMORY_PRESETS, MemoryPreset
     from hsca_fast.memory.records import Hit, Record
     from hsca_fast.memory.repair import repair
     from hsca_fast.memory.search import LexicalLagWarning, SearchSettings
     from hsca_fast.memory.session_view import SessionView
     from hsca_fast.memory.store_files import StoreLocked, StoreVersionError
     from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
-    from hsca_fast.memory.transfer import ImportRefusedError
     from hsca_fast.memory.turns import Turn
     from hsca_fast.memory.verification import Problem, Report, verify_store
     from hsca_fast.ranking import (
@@ -77,6 +94,17 @@ if TYPE_CHECKING:
         recency,
         second_pass_scores,
         second_pass_top_k,
+    )
+    from hsca_fast.report.conversation import conversation_report
+    from hsca_fast.report.corpus import CorpusSummary
+    from hsca_fast.report.figures import (
+        plot_breakdown,
+        plot_curves,
+        plot_domain_evolution,
+        plot_domains,
+        plot_map,
+        plot_nuance,
+        plot_scores,
     )
     from hsca_fast.retrieval.calibration import ScoreCalibration
     from hsca_fast.retrieval.compress import ChunkResult, CompressionStats, compress
@@ -130,22 +158,31 @@ _NAMES = {
     "context.provenance": "Provenance",
     "context.session": "SessionState SessionStatus SessionStore StaleSessionError",
     "context.tuning": "HistoryLog Tuner TuningParameters TuningReport",
+    "corpus.arrow": "ArrowScorer",
+    "corpus.dataset": "DatasetReport OutputExistsError score_dataset",
+    "corpus.engines": "EngineError",
+    "corpus.partition": "PartitionResult",
+    "corpus.readers": "InputError",
     "files": "Tear TornFileWarning",
+    "memory.chunking": "Chunk ChunkStream chunk_text embedding_windows merge_short_lines sentence_ids turn_pair_windows",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
-    "memory.eviction": "Eviction",
-    "memory.index": "SemanticIndex Stats",
+    "memory.index": "SemanticIndex",
+    "memory.neighbours": "smooth_neighbours",
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
+    "memory.presets": "MEMORY_PRESETS MemoryPreset",
     "memory.records": "Hit Record",
     "memory.repair": "repair",
     "memory.search": "LexicalLagWarning SearchSettings",
     "memory.session_view": "SessionView",
     "memory.store_files": "StoreLocked StoreVersionError",
     "memory.summarizer": "Draft Summarizer extractive_summary",
-    "memory.transfer": "ImportRefusedError",
     "memory.turns": "Turn",
     "memory.verification": "Problem Report verify_store",
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
+    "report.conversation": "conversation_report",
+    "report.corpus": "CorpusSummary",
+    "report.figures": "plot_breakdown plot_curves plot_domain_evolution plot_domains plot_map plot_nuance plot_scores",
     "retrieval.calibration": "ScoreCalibration",
     "retrieval.compress": "ChunkResult CompressionStats compress",
     "retrieval.previews": "Preview Previews",
@@ -180,9 +217,11 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 
 __all__ = [
     "BEAT_PRESETS",
+    "MEMORY_PRESETS",
     "RECENCY_DECAY",
     "SCOPE_WEIGHT",
     "SNAPSHOT_PRESETS",
+    "ArrowScorer",
     "AssembledContext",
     "AuthoredDocument",
     "AuthoredNode",
@@ -195,7 +234,9 @@ __all__ = [
     "CascadeIndex",
     "Category",
     "CategoryTotal",
+    "Chunk",
     "ChunkResult",
+    "ChunkStream",
     "ClaimGraph",
     "ClaimNode",
     "ClaimType",
@@ -206,15 +247,17 @@ __all__ = [
     "ContextItem",
     "ContextSnapshot",
     "ConversationMap",
+    "CorpusSummary",
     "Cue",
     "CueSpan",
     "DamagedIndexError",
+    "DatasetReport",
     "Dedup",
     "DomainModel",
     "DomainTag",
     "Draft",
     "Embedder",
-    "Eviction",
+    "EngineError",
     "EvidenceEdge",
     "Extraction",
     "Gating",
@@ -223,10 +266,11 @@ __all__ = [
     "HashEmbedder",
     "HistoryLog",
     "Hit",
-    "ImportRefusedError",
+    "InputError",
     "LexicalLagWarning",
     "Lexicon",
     "LexiconError",
+    "MemoryPreset",
     "ModelMismatchError",
     "ModelStamp",
     "ModelWarning",
@@ -234,7 +278,9 @@ __all__ = [
     "NuanceModel",
     "OnnxEmbedder",
     "OnnxSummarizer",
+    "OutputExistsError",
     "PacketError",
+    "PartitionResult",
     "Preservation",
     "Preview",
     "Previews",
@@ -271,7 +317,6 @@ __all__ = [
     "SnapshotPreset",
     "StaleSessionError",
     "StaticEmbedder",
-    "Stats",
     "StoreLocked",
     "StoreVersionError",
     "Summarizer",
@@ -294,12 +339,15 @@ __all__ = [
     "calibrate_thresholds",
     "check_hard_reserve",
     "check_model",
+    "chunk_text",
     "coarse_candidates",
     "compact_session",
     "compress",
+    "conversation_report",
     "decay_rate",
     "deduplicate",
     "default_embedder",
+    "embedding_windows",
     "estimate_tokens",
     "expand_hops",
     "expand_summary",
@@ -319,22 +367,34 @@ __all__ = [
     "merge_maps",
     "merge_profiles",
     "merge_ranked",
+    "merge_short_lines",
     "minilm_embedder",
     "mmr",
     "partition_chronological",
     "partition_document",
+    "plot_breakdown",
+    "plot_curves",
+    "plot_domain_evolution",
+    "plot_domains",
+    "plot_map",
+    "plot_nuance",
+    "plot_scores",
     "prefix_tiers",
     "preservation",
     "recency",
     "recent_tail",
     "relational_weights",
     "repair",
+    "score_dataset",
     "score_text",
     "score_texts",
     "second_pass_scores",
     "second_pass_top_k",
     "segment",
+    "sentence_ids",
+    "smooth_neighbours",
     "summary_confidence",
+    "turn_pair_windows",
     "verify_store",
 ]
 

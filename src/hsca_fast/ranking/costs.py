@@ -1,13 +1,22 @@
-"""What texts cost: the built-in estimate in one call, or the caller's own counter, checked."""
+"""What texts cost: the built-in estimate in one call, a tokenizer's count, or the caller's own counter, checked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import index
+from typing import Any, Protocol, runtime_checkable
 
 from hsca_fast.ranking.tokens import estimate_tokens
 
-CountTokens = Callable[[str], int]
+
+@runtime_checkable
+class BatchTokenizer(Protocol):
+    """The part of a `tokenizers.Tokenizer` that counting needs."""
+
+    def encode_batch(self, input: Any, *, add_special_tokens: bool) -> Sequence[Any]: ...
+
+
+CountTokens = Callable[[str], int] | BatchTokenizer
 
 
 def token_costs(texts: Sequence[str], count_tokens: CountTokens | None, what: str) -> list[int]:
@@ -15,6 +24,11 @@ def token_costs(texts: Sequence[str], count_tokens: CountTokens | None, what: st
     if count_tokens is None:
         costs: list[int] = estimate_tokens(texts).tolist() if len(texts) else []
         return costs
+    if isinstance(count_tokens, BatchTokenizer):
+        if getattr(count_tokens, "truncation", None) is not None:
+            raise ValueError("count_tokens truncates: call its no_truncation() first")
+        encodings = count_tokens.encode_batch(list(texts), add_special_tokens=False)
+        return [sum(encoding.attention_mask) for encoding in encodings]  # padding is masked
     costs = []
     for row, text in enumerate(texts):
         try:
