@@ -107,6 +107,7 @@ if TYPE_CHECKING:
         plot_scores,
     )
     from hsca_fast.retrieval.calibration import ScoreCalibration
+    from hsca_fast.retrieval.compaction import CompactionCandidate, CompactionPlan
     from hsca_fast.retrieval.compress import ChunkResult, CompressionStats, compress
     from hsca_fast.retrieval.packet import PacketError
     from hsca_fast.retrieval.pipeline import RetrievalError, RetrievalPipeline
@@ -114,6 +115,7 @@ if TYPE_CHECKING:
     from hsca_fast.retrieval.profile import ProfileBook, ProfileError, ResolvedProfile, RetrievalProfile, merge_profiles
     from hsca_fast.retrieval.results import RetrievalResult, RetrievedRecord
     from hsca_fast.retrieval.run import ScoreEvent
+    from hsca_fast.retrieval.scan import ScanReport, ScanState
     from hsca_fast.retrieval.sentences import Extraction, extract_sentences
     from hsca_fast.retrieval.store import RetrievalStore
     from hsca_fast.text.explanation import (
@@ -193,6 +195,8 @@ _NAMES = {
     "retrieval.packet": "PacketError",
     "retrieval.store": "RetrievalStore",
     "retrieval.run": "ScoreEvent",
+    "retrieval.scan": "ScanReport ScanState",
+    "retrieval.compaction": "CompactionCandidate CompactionPlan",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
     "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
@@ -241,6 +245,8 @@ __all__ = [
     "ClaimNode",
     "ClaimType",
     "Coherence",
+    "CompactionCandidate",
+    "CompactionPlan",
     "CompactionReport",
     "CompactionStore",
     "CompressionStats",
@@ -301,6 +307,8 @@ __all__ = [
     "RetrievalStore",
     "RetrievedRecord",
     "Rotation",
+    "ScanReport",
+    "ScanState",
     "ScoreBatch",
     "ScoreCalibration",
     "ScoreEvent",

@@ -301,7 +301,7 @@ def compact_session(
         cluster = eligible[rows.start : rows.stop]
         summary, reason = _summarize(index, cluster, summarizer, max_tokens, threshold, count, clock)
         if summary is not None and not dry_run:
-            _store(index, summary)
+            store_summary(index, summary)
         status: Status = "declined" if summary is None else "planned" if dry_run else "stored"
         clusters.append(ClusterResult(tuple(turn.id for turn in cluster), status, reason, summary))
     return CompactionReport(tuple(clusters), tuple(recovered), kept, dry_run)
@@ -346,7 +346,8 @@ def _unmarked_summaries(index: CompactionStore, done: set[str]) -> list[SummaryR
     return records
 
 
-def _store(index: CompactionStore, record: SummaryRecord) -> None:
+def store_summary(index: CompactionStore, record: SummaryRecord) -> None:
+    """Write a summary, read it back, then mark its sources; CompactionError if it is not what was written."""
     index.insert_summary(record)
     written = index.get_summary(record.id)
     if written is None or not written.same_as(record):

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hsca_fast._native.vectors import dot_products
+from hsca_fast.ranking.costs import CountTokens
 from hsca_fast.retrieval.evidence import Asked, Evidence, Recalled
 from hsca_fast.retrieval.hooks import Hooks
 from hsca_fast.retrieval.profile import RetrievalProfile
@@ -120,7 +121,7 @@ class Run:
     explain: bool
     tracing: bool
     max_tokens: int | None = None
-    count_tokens: Callable[[str], int] | None = None
+    count_tokens: CountTokens | None = None
     pool: Pool = field(default_factory=Pool)
     score: Scores = field(default_factory=lambda: np.empty(0))
     order: Rows = field(default_factory=lambda: np.empty(0, np.int64))  # rows still in play, best first
