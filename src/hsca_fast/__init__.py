@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     )
     from hsca_fast.report.query import query_report
     from hsca_fast.retrieval.calibration import ScoreCalibration
+    from hsca_fast.retrieval.compaction import CompactionCandidate, CompactionPlan
     from hsca_fast.retrieval.compress import ChunkResult, CompressionStats, compress
     from hsca_fast.retrieval.packet import PacketError
     from hsca_fast.retrieval.pipeline import RetrievalError, RetrievalPipeline
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
     from hsca_fast.retrieval.profile import ProfileBook, ProfileError, ResolvedProfile, RetrievalProfile, merge_profiles
     from hsca_fast.retrieval.results import RetrievalResult, RetrievedRecord
     from hsca_fast.retrieval.run import ScoreEvent
+    from hsca_fast.retrieval.scan import ScanReport, ScanState
     from hsca_fast.retrieval.sentences import Extraction, extract_sentences
     from hsca_fast.retrieval.store import RetrievalStore
     from hsca_fast.text.explanation import (
@@ -189,9 +191,10 @@ _NAMES = {
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
     "report.conversation": "conversation_report",
     "report.corpus": "CorpusSummary",
-    "report.query": "query_report",
     "report.figures": "plot_breakdown plot_curves plot_domain_evolution plot_domains plot_map plot_nuance plot_scores",
+    "report.query": "query_report",
     "retrieval.calibration": "ScoreCalibration",
+    "retrieval.compaction": "CompactionCandidate CompactionPlan",
     "retrieval.compress": "ChunkResult CompressionStats compress",
     "retrieval.packet": "PacketError",
     "retrieval.pipeline": "RetrievalError RetrievalPipeline",
@@ -199,6 +202,7 @@ _NAMES = {
     "retrieval.profile": "ProfileBook ProfileError ResolvedProfile RetrievalProfile merge_profiles",
     "retrieval.results": "RetrievalResult RetrievedRecord",
     "retrieval.run": "ScoreEvent",
+    "retrieval.scan": "ScanReport ScanState",
     "retrieval.sentences": "Extraction extract_sentences",
     "retrieval.store": "RetrievalStore",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
@@ -250,6 +254,8 @@ __all__ = [
     "ClaimNode",
     "ClaimType",
     "Coherence",
+    "CompactionCandidate",
+    "CompactionPlan",
     "CompactionReport",
     "CompactionStore",
     "CompressionStats",
@@ -314,6 +320,8 @@ __all__ = [
     "RetrievalStore",
     "RetrievedRecord",
     "Rotation",
+    "ScanReport",
+    "ScanState",
     "ScoreBatch",
     "ScoreCalibration",
     "ScoreEvent",

@@ -81,7 +81,7 @@ def packet(tmp_path_factory):
 
 def test_a_packet_is_plain_and_full(packet):
     _, plain = packet
-    assert plain["evidence"].keys() == {"models", "terms", "recalled", "use", "pinned"}
+    assert plain["evidence"].keys() == {"models", "terms", "recalled", "wing_counts", "use", "pinned"}
     assert {"wing_counts_at_query_time", "model_guard_result", "score_events", "generation"} <= plain.keys()
     for record_id, score in plain["results"]:
         assert sum(event["delta"] for event in plain["score_events"][record_id]) == score

@@ -317,7 +317,7 @@ def compact_session(
         cluster = eligible[rows.start : rows.stop]
         summary, reason = _summarize(index, cluster, summarizer, max_tokens, threshold, count, clock)
         if summary is not None and not dry_run:
-            _store(index, summary)
+            store_summary(index, summary)
         status: Status = "declined" if summary is None else "planned" if dry_run else "stored"
         clusters.append(ClusterResult(tuple(turn.id for turn in cluster), status, reason, summary))
     return CompactionReport(tuple(clusters), tuple(recovered), kept, dry_run)
@@ -361,7 +361,8 @@ def _unmarked_summaries(index: CompactionStore, done: set[str]) -> list[SummaryR
     return records
 
 
-def _store(index: CompactionStore, record: SummaryRecord) -> None:
+def store_summary(index: CompactionStore, record: SummaryRecord) -> None:
+    """Write a summary, read it back, then mark its sources; CompactionError if it is not what was written."""
     there = index.get_summary(record.id)
     if there is not None and there.lineage.source_ids != record.lineage.source_ids:
         raise CompactionError(f"{record.id} is the summary of other sources, from {there.lineage.source_ids[:1]} on")

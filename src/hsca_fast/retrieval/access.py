@@ -65,11 +65,15 @@ class AccessCounts:
         first = bisect_left(self._at, since)
         return [len({self._queries[row] for row in self._rows.get(each, ()) if row >= first}) for each in ids]
 
-    def most_used(self, since: float, n: int) -> list[tuple[str, int]]:
-        """The n records returned most often, with how often."""
+    def all_used(self, since: float) -> dict[str, int]:
+        """How often each record was returned, for all that were."""
         first = bisect_left(self._at, since)
         counts = {each: len(rows) - bisect_left(rows, first) for each, rows in self._rows.items()}
-        return sorted(((i, c) for i, c in counts.items() if c), key=lambda item: (-item[1], item[0]))[:n]
+        return {each: count for each, count in counts.items() if count}
+
+    def most_used(self, since: float, n: int) -> list[tuple[str, int]]:
+        """The n records returned most often, with how often."""
+        return sorted(self.all_used(since).items(), key=lambda item: (-item[1], item[0]))[:n]
 
     def past_queries(self, since: float) -> list[PastQuery]:
         """The latest first, each text once, with what it returned last."""

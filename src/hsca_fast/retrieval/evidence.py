@@ -68,6 +68,9 @@ class Evidence(Protocol):
     def recall(self, asked: Asked, terms: Sequence[str]) -> list[Recalled]:
         """Candidates, each once."""
 
+    def wing_counts(self) -> dict[str, int]:
+        """Live records of each wing."""
+
     def use(self, ids: Sequence[str], asked: Asked) -> tuple[Sequence[float], Sequence[float]]:
         """How often each was returned, and how often together with the others."""
 
@@ -125,10 +128,12 @@ class LiveEvidence:
             for record_id, cosine, lexical in self._arms(text, asked.pool_size, asked.where):
                 found.setdefault(record_id, Recalled(record_id, cosine, lexical, term))
         states = self._records.get_many(list(found))
+        summaries = dict.fromkeys(state.compacted_into for state in states if state.compacted_into is not None)
+        live = {summary.id for summary in self._records.get_many(list(summaries)) if summary.status == "live"}
         return [
             Recalled(
-                each.id, each.cosine, each.lexical, each.via,
-                state.reference_count, state.superseded_by, state.compacted_into,
+                each.id, each.cosine, each.lexical, each.via, state.reference_count, state.superseded_by,
+                state.compacted_into if state.compacted_into in live else None,
             )
             for each, state in zip(found.values(), states, strict=True)
         ]  # fmt: skip
@@ -146,6 +151,9 @@ class LiveEvidence:
             cosines = {hit.id: hit.vector_score for hit in hits}
         words = {hit.id: hit.lexical_score for hit in self._store.query(text, n, where=where, vector=False)}
         return [(each, cosines.get(each), words.get(each)) for each in dict.fromkeys([*cosines, *words])]
+
+    def wing_counts(self) -> dict[str, int]:
+        return {str(wing): n for wing, n in self._store.value_counts("wing").items()}
 
     def use(self, ids: Sequence[str], asked: Asked) -> tuple[Sequence[float], Sequence[float]]:
         counts = self._reader.counts(asked.now, asked.profile)
@@ -168,7 +176,7 @@ class LiveEvidence:
             for batch in self._store.iter_records(profile.batch_size, where=new):
                 strength |= {record.id: 1.0 for record in batch[-PINNED_POOL:] if record.id not in strength}
                 break
-        live = {record.id for record in self._records.get_many(list(strength)) if _is_live(record)}
+        live = {record.id for record in self._records.get_many(list(strength)) if record.status == "live"}
         ids = [each for each in strength if each in live]
         spread = counts.spread(ids, since)
         pinning = {each: strength[each] * (1.0 + 0.2 * min(max(n, 1), 10)) for each, n in zip(ids, spread, strict=True)}
@@ -192,10 +200,6 @@ class LiveEvidence:
         return self._query_vectors[text]
 
 
-def _is_live(record: Any) -> bool:
-    return getattr(record, "status", "live") == "live"
-
-
 class Notebook:
     """Evidence that is written down as it is given."""
 
@@ -217,6 +221,11 @@ class Notebook:
         recalled = self._evidence.recall(asked, terms)
         self.written["recalled"] = recalled
         return recalled
+
+    def wing_counts(self) -> dict[str, int]:
+        counts = self._evidence.wing_counts()
+        self.written["wing_counts"] = counts
+        return counts
 
     def use(self, ids: Sequence[str], asked: Asked) -> tuple[Sequence[float], Sequence[float]]:
         use = self._evidence.use(ids, asked)
@@ -244,6 +253,9 @@ class RecordedEvidence:
 
     def recall(self, asked: Asked, terms: Sequence[str]) -> list[Recalled]:
         return [Recalled(*values) for values in self._written["recalled"]]
+
+    def wing_counts(self) -> dict[str, int]:
+        return dict(self._written["wing_counts"])
 
     def use(self, ids: Sequence[str], asked: Asked) -> tuple[Sequence[float], Sequence[float]]:
         retrievals, together = self._written["use"]

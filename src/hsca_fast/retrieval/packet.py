@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from hsca_fast.retrieval.evidence import Notebook
 from hsca_fast.retrieval.profile import RetrievalProfile
 from hsca_fast.retrieval.run import Run
+from hsca_fast.retrieval.scan import ScanReport
 from hsca_fast.retrieval.store import RetrievalStore
 from hsca_fast.vectors.guard import ModelStamp
 
@@ -34,7 +34,9 @@ class Packet:
     results: list[list[Any]]
 
 
-def made_packet(run: Run, notebook: Notebook, store: RetrievalStore, generation: int) -> dict[str, Any]:
+def made_packet(
+    run: Run, notebook: Notebook, store: RetrievalStore, generation: int, scan: ScanReport | None
+) -> dict[str, Any]:
     """The packet of a run that is done."""
     written = dict(notebook.written)
     if "recalled" in written:
@@ -56,7 +58,8 @@ def made_packet(run: Run, notebook: Notebook, store: RetrievalStore, generation:
         "now": run.asked.now,
         "evidence": written,
         "model_guard_result": run.trace.get("model_guard"),
-        "wing_counts_at_query_time": dict(Counter(wing for wing in run.pool.wings if wing is not None)),
+        "wing_counts_at_query_time": run.trace.get("wing_counts", {}),
+        "pagination_state": None if scan is None else scan.pagination_state(),
         "results": [[run.pool.ids[row], float(run.score[row])] for row in rows],
         "score_events": {run.pool.ids[row]: [asdict(event) for event in run.events(row)] for row in rows},
     }

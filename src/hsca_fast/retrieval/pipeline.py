@@ -5,13 +5,24 @@ guard ─► expansion ─► recall ─► score ─► supersede ─► consol
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+from hsca_fast.memory.summarizer import Summarizer
 from hsca_fast.ranking.costs import CountTokens
 from hsca_fast.retrieval.access import AccessReader
+from hsca_fast.retrieval.compaction import (
+    CompactableStore,
+    CompactionPlan,
+    compact,
+    compaction_wanted,
+    nothing_to_compact,
+    take_back,
+)
 from hsca_fast.retrieval.evidence import Asked, Evidence, LiveEvidence, Notebook, RecordedEvidence
 from hsca_fast.retrieval.hooks import Hook, Hooks
 from hsca_fast.retrieval.packet import PacketError, check_packet, made_packet
@@ -30,6 +41,7 @@ from hsca_fast.retrieval.phases.threshold import Threshold
 from hsca_fast.retrieval.profile import ProfileBook, ResolvedProfile, RetrievalProfile
 from hsca_fast.retrieval.results import RetrievalResult, result_of
 from hsca_fast.retrieval.run import Run
+from hsca_fast.retrieval.scan import ScanReport, ScanState, scan_records
 from hsca_fast.retrieval.store import RecordCache, RetrievalStore
 from hsca_fast.vectors.arrays import as_count
 from hsca_fast.vectors.embedder import Embedder
@@ -113,6 +125,8 @@ class RetrievalPipeline:
         self._clock = clock
         self._reader = AccessReader(index)
         self._phases = [phase() for phase in PHASES]
+        self.scan_state = ScanState()
+        self._last_scan: ScanReport | None = None
 
     def register_hook(self, name: str, hook: Hook) -> None:
         """Call `hook` with a dict whenever the step of that name is done. It sees copies; if it raises, a warning says so."""
@@ -198,9 +212,12 @@ class RetrievalPipeline:
         if isinstance(name, RetrievalProfile):
             run.trace["profile_used"] = "given"
         self._execute(run)
+        scan = self._last_scan
         if not dry_run and len(run.order):
             self._note_access(run, session)
-        return result_of(run, everything=dry_run, packet=lambda: made_packet(run, evidence, self.index, generation))
+        return result_of(
+            run, everything=dry_run, packet=lambda: made_packet(run, evidence, self.index, generation, scan)
+        )
 
     def replay(self, packet: Mapping[str, Any]) -> RetrievalResult:
         """Run a retrieval again as it was: what the store said then is in the packet, texts and vectors are read again.
@@ -236,6 +253,91 @@ class RetrievalPipeline:
         if found != read.results:
             run.warnings.append("the retrieval did not come out as in the packet")
         return result_of(run, everything=True, packet=lambda: dict(packet))
+
+    # ---- the whole store
+
+    def scan(
+        self, *, profile: RetrievalProfile | str | None = None, dry_run: bool = False, now: float | None = None
+    ) -> ScanReport:
+        """Look at every record after `scan_state.watermark`: counts of retrievals, corrected records, in batches.
+
+        Unless it is a dry run, `scan_state` moves on, so that the next scan sees only what is new. At most `max_scan_depth`
+        records are looked at; the report says so when there are more.
+        """
+        chosen = self.resolve(profile).profile
+        at = self._clock() if now is None else now
+        errors: list[str] = []
+        report, state = scan_records(
+            self.index,
+            chosen,
+            self._reader.counts(at, chosen),
+            now=at,
+            state=self.scan_state,
+            hooks=self.hooks,
+            errors=errors,
+        )
+        if not dry_run:
+            self.scan_state = state
+        self._last_scan = report
+        return report
+
+    def run_compaction(
+        self,
+        profile: RetrievalProfile | str | None = None,
+        *,
+        dry_run: bool = True,
+        after: int = 0,
+        context_usage: float | None = None,
+        summarizer: Summarizer | None = None,
+        now: float | None = None,
+    ) -> CompactionPlan:
+        """Put summaries in the place of records that are corrected, unused and old, and archive those.
+
+        A record is a candidate when a later one supersedes it, its ltp (rescaled to 0 to 1, decayed if the profile says so) is
+        below `compaction_threshold`, and it was last returned more than `compaction_age_days` ago.
+
+        Parameters
+        ----------
+        dry_run
+            Only plan. Archiving is suggested; somebody has to decide.
+        after
+            Begin behind this sequence: `plan.scan.last_sequence` of a run that reached `max_scan_depth`.
+        context_usage
+            Share of a context window that is in use. With it nothing happens below 80 %, or when `adaptive_compaction` is off.
+        summarizer
+            As for `compact_session`.
+        """
+        chosen = self.resolve(profile).profile
+        if (reason := compaction_wanted(chosen, context_usage)) is not None:
+            return nothing_to_compact(reason, dry_run=dry_run)
+        at = self._clock() if now is None else now
+        return compact(
+            cast(CompactableStore, self.index),
+            chosen,
+            self._reader.counts(at, chosen),
+            now=at,
+            after=as_count(after, "after"),
+            dry_run=dry_run,
+            hooks=self.hooks,
+            summarizer=summarizer,
+        )
+
+    def start_compaction(self, **options: Any) -> Future[CompactionPlan]:
+        """`run_compaction` in a thread of its own, so that nobody waits for a summariser."""
+        future: Future[CompactionPlan] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(self.run_compaction(**options))
+            except BaseException as error:  # for whoever asks for the result
+                future.set_exception(error)
+
+        threading.Thread(target=work, name="hsca-compaction", daemon=True).start()
+        return future
+
+    def restore_compaction(self, plan: CompactionPlan) -> None:
+        """Take a compaction back: its sources are found again, its summaries are not."""
+        take_back(self.index, plan)
 
     # ---- the run
 
@@ -317,8 +419,3 @@ class RetrievalPipeline:
             self.index.touch(ids, query=run.asked.text, session=session, at=run.asked.now)
         except OSError as error:  # the answer is there all the same
             run.warnings.append(f"the access could not be noted: {error}")
-
-
-def phase_names() -> Sequence[str]:
-    """Of all phases, in order."""
-    return [phase.name for phase in PHASES]

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hsca_fast.memory.columns import RecordColumns
 from hsca_fast.vectors.embedder import Embedder
 from hsca_fast.vectors.guard import ModelStamp
 
@@ -46,6 +47,8 @@ class StoredRecord(Protocol):
     def reference_count(self) -> int: ...
     @property
     def last_access(self) -> float | None: ...
+    @property
+    def status(self) -> str: ...
     @property
     def superseded_by(self) -> str | None: ...
     @property
@@ -100,6 +103,15 @@ class RetrievalStore(Protocol):
         include_archived: bool = False,
     ) -> Iterator[Sequence[StoredRecord]]:
         """Records by sequence, those after `after`."""
+
+    def iter_columns(self, batch_size: int = 5000, *, after: int = 0) -> Iterator[RecordColumns]:
+        """The numbers of all records after the sequence `after`, without gaps."""
+
+    def records_at(self, sequences: Sequence[int]) -> Sequence[StoredRecord]:
+        """Records by sequence."""
+
+    def value_counts(self, name: str) -> Mapping[Any, int]:
+        """How many live records have each value of a metadata key."""
 
     def access_log(self, since: float | None = None) -> Iterator[tuple[float, str, str, Sequence[str]]]:
         """(at, query, session, ids) of what was returned before."""

@@ -26,5 +26,17 @@ class Recall(Phase):
         run.move(self.name, "lexical_match", blended_relevance(cosine, lexical), "words of the query, by BM25")
         run.order = run.rank(run.order)
         run.trace["total_candidates_in"] = len(recalled)
+        run.trace["wing_counts"] = run.evidence.wing_counts()
         run.trace["wings_in_pool"] = dict(Counter(wing for wing in run.pool.wings if wing is not None))
+        if run.tracing:
+            run.steps += [
+                {
+                    "phase": self.name,
+                    "action": "not_in_pool",
+                    "wing": wing,
+                    "reason": f"none of the {n} records of wing {wing!r} is in the pool of {len(recalled)}",
+                }
+                for wing, n in run.trace["wing_counts"].items()
+                if wing not in run.trace["wings_in_pool"]
+            ]
         run.fire("post_recall", lambda: {"candidates": run.described(run.order.tolist())})
