@@ -75,6 +75,11 @@ def numbers(value: object) -> Iterator[int]:
             yield from numbers(item)
 
 
+def without_marks(content: str) -> str:
+    """A turn without what the generator of the chats noted behind it."""
+    return re.sub(r"\s*->->.*$", "", content)
+
+
 def long_chats(data: Path, embed: Embed) -> tuple[float, float]:
     """Recall@10 among the turns of a question's own chat, and among those of all chats."""
     files = dict(archive(data / "beam_100k.tar.xz"))
@@ -84,7 +89,7 @@ def long_chats(data: Path, embed: Embed) -> tuple[float, float]:
         chat = [turn for block in json.loads(files[name]) for pair in block["turns"] for turn in pair]
         place = {turn["id"]: len(turns) + i for i, turn in enumerate(chat)}
         own = range(len(turns), len(turns) + len(chat))
-        turns += [re.sub(r"\s*->->.*$", "", turn["content"]) for turn in chat]  # the generator's own marks
+        turns += [without_marks(turn["content"]) for turn in chat]
         asked = json.loads(files[name.replace("chat.json", "probing_questions/probing_questions.json")])
         for item in (item for items in asked.values() for item in items):
             evidence = {place[i] for i in numbers(item.get("source_chat_ids")) if i in place}
