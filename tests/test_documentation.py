@@ -1,7 +1,7 @@
 """What the documentation shows must work."""
 
 import doctest
-import importlib
+import importlib.util
 import re
 import subprocess
 import sys
@@ -26,7 +26,13 @@ def test_examples_are_found():
 
 @pytest.mark.parametrize("module", MODULES)
 def test_docstring_examples(module):
-    result = doctest.testmod(importlib.import_module(module))
+    try:
+        imported = importlib.import_module(module)
+    except ImportError as error:
+        if not module.startswith("hsca_fast.adapters."):
+            raise
+        pytest.skip(str(error))
+    result = doctest.testmod(imported)
     assert result.attempted > 0
     assert result.failed == 0
 
@@ -39,18 +45,18 @@ def test_readme_example(capsys):
     assert "lamp" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", ["assembly", "compaction"])
-def test_page_examples(page, capsys):
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), re.S)
-    exec(compile(block, page, "exec"), {})
-    assert "lamp" in capsys.readouterr().out
+PAGES = sorted(page.stem for page in (ROOT / "docs").glob("*.md") if "```python\n" in page.read_text(encoding="utf-8"))
 
 
-def test_context_example(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", PAGES)
+def test_page_examples(page, tmp_path, monkeypatch):
+    """The blocks of a page run one after the other; one that begins with "# needs PACKAGE" is left out without it."""
     monkeypatch.chdir(tmp_path)
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "context.md").read_text(), re.S)
-    exec(compile(block, "context.md", "exec"), {})
-    assert (tmp_path / "talk.engine.jsonl").exists()
+    names = {"__name__": "__main__"}
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"), re.S):
+        needs = re.match(r"# needs (\w+)", block)
+        if needs is None or importlib.util.find_spec(needs[1]):
+            exec(compile(block, f"{page}.md", "exec"), names)
 
 
 def test_readme_table_is_what_the_command_prints():

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything a change must pass: install into .venv, lint, the C++ core's tests plain and under sanitizers, pytest.
+# Everything a change must pass: install into .venv, lint, the C++ core's tests plain and under sanitizers, the documentation, pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,6 +24,9 @@ for preset in default asan; do
 done
 # A weak symbol of a file built for AVX could be linked into the code of every machine.
 if find build/core -name '*kernels_avx*.o' -exec nm -C {} + | grep -E ' [WV] '; then exit 1; fi
+
+echo "== documentation"
+sphinx-build -q -W --keep-going docs build/docs
 
 echo "== Python"
 python -m pytest -q

@@ -3,10 +3,13 @@
     text ──► text/       relational weight, coherence and domain, nuance (layers 1 to 3)     ──► ScoreBatch, WeightedChunk
     text ──► context/    adaptive window, conversation map, sessions, claims (layer 4)       ──► ContextSnapshot
     text ──► vectors/    embedders, model guard; prefix tiers, cascade, MMR, de-duplication  ──► vectors, nearest rows
-    turns ─► memory/     summaries of old turns, as views of them                            ──► CompactionReport
+    turns ─► memory/     chunking, the durable index, brightness, summaries of old turns     ──► SemanticIndex
+    query ─► retrieval/  one explainable pipeline over the index; compression                ──► RetrievalResult
     query ─► assembly/   rules, recent tail and recall within a budget                       ──► AssembledContext
     arrays ► ranking/    scores, budgets and gates over candidates                           ──► arrays
-    files ─► corpus/     the same scorer over files and Arrow                                ──► `hsca score`
+    files ─► corpus/     the same scorer over files and Arrow, on one machine or many        ──► `hsca score`
+    any ───► report/     pages and figures to look at                                        ──► `hsca report`
+    others ► adapters/   the same behind other people's frontends
 
 Formulas: `_reference` (the oracle) and the C++ core behind `_native`; docs/formulas.md explains them.
 
@@ -35,8 +38,12 @@ if TYPE_CHECKING:
     from hsca_fast.context.provenance import Provenance
     from hsca_fast.context.session import SessionState, SessionStatus, SessionStore, StaleSessionError
     from hsca_fast.context.tuning import HistoryLog, Tuner, TuningParameters, TuningReport
+    from hsca_fast.corpus.arrow import ArrowScorer
+    from hsca_fast.corpus.dataset import DatasetReport, OutputExistsError, score_dataset
+    from hsca_fast.corpus.engines import EngineError
+    from hsca_fast.corpus.partition import PartitionResult
+    from hsca_fast.corpus.readers import InputError
     from hsca_fast.files import Tear, TornFileWarning
-    from hsca_fast.memory.brightness import ActiveContext, PruneReport, Resurrection, resurrect_from
     from hsca_fast.memory.chunking import (
         Chunk,
         ChunkStream,
@@ -53,12 +60,19 @@ if TYPE_CHECKING:
         expand_summary,
         partition_chronological,
     )
+    from hsca_fast.memory.index import SemanticIndex
     from hsca_fast.memory.neighbours import smooth_neighbours
     from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
     from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
     from hsca_fast.memory.presets import MEMORY_PRESETS, MemoryPreset
+    from hsca_fast.memory.records import Hit, Record
+    from hsca_fast.memory.repair import repair
+    from hsca_fast.memory.search import LexicalLagWarning, SearchSettings
+    from hsca_fast.memory.session_view import SessionView
+    from hsca_fast.memory.store_files import StoreLocked, StoreVersionError
     from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
     from hsca_fast.memory.turns import Turn
+    from hsca_fast.memory.verification import Problem, Report, verify_store
     from hsca_fast.ranking import (
         RECENCY_DECAY,
         SCOPE_WEIGHT,
@@ -81,6 +95,22 @@ if TYPE_CHECKING:
         second_pass_scores,
         second_pass_top_k,
     )
+    from hsca_fast.report.conversation import conversation_report
+    from hsca_fast.report.corpus import CorpusSummary
+    from hsca_fast.report.figures import (
+        plot_breakdown,
+        plot_curves,
+        plot_domain_evolution,
+        plot_domains,
+        plot_map,
+        plot_nuance,
+        plot_scores,
+    )
+    from hsca_fast.retrieval.calibration import ScoreCalibration
+    from hsca_fast.retrieval.compress import ChunkResult, CompressionStats, compress
+    from hsca_fast.retrieval.previews import Preview, Previews
+    from hsca_fast.retrieval.profile import ProfileBook, ProfileError, ResolvedProfile, RetrievalProfile, merge_profiles
+    from hsca_fast.retrieval.sentences import Extraction, extract_sentences
     from hsca_fast.text.explanation import (
         CategoryTotal,
         Coherence,
@@ -123,17 +153,36 @@ _NAMES = {
     "context.provenance": "Provenance",
     "context.session": "SessionState SessionStatus SessionStore StaleSessionError",
     "context.tuning": "HistoryLog Tuner TuningParameters TuningReport",
+    "corpus.arrow": "ArrowScorer",
+    "corpus.dataset": "DatasetReport OutputExistsError score_dataset",
+    "corpus.engines": "EngineError",
+    "corpus.partition": "PartitionResult",
+    "corpus.readers": "InputError",
     "files": "Tear TornFileWarning",
-    "memory.brightness": "ActiveContext PruneReport Resurrection resurrect_from",
     "memory.chunking": "Chunk ChunkStream chunk_text embedding_windows merge_short_lines sentence_ids turn_pair_windows",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
+    "memory.index": "SemanticIndex",
     "memory.neighbours": "smooth_neighbours",
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
     "memory.presets": "MEMORY_PRESETS MemoryPreset",
+    "memory.records": "Hit Record",
+    "memory.repair": "repair",
+    "memory.search": "LexicalLagWarning SearchSettings",
+    "memory.session_view": "SessionView",
+    "memory.store_files": "StoreLocked StoreVersionError",
     "memory.summarizer": "Draft Summarizer extractive_summary",
     "memory.turns": "Turn",
+    "memory.verification": "Problem Report verify_store",
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
+    "report.conversation": "conversation_report",
+    "report.corpus": "CorpusSummary",
+    "report.figures": "plot_breakdown plot_curves plot_domain_evolution plot_domains plot_map plot_nuance plot_scores",
+    "retrieval.calibration": "ScoreCalibration",
+    "retrieval.compress": "ChunkResult CompressionStats compress",
+    "retrieval.previews": "Preview Previews",
+    "retrieval.profile": "ProfileBook ProfileError ResolvedProfile RetrievalProfile merge_profiles",
+    "retrieval.sentences": "Extraction extract_sentences",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
     "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
@@ -162,7 +211,7 @@ __all__ = [
     "RECENCY_DECAY",
     "SCOPE_WEIGHT",
     "SNAPSHOT_PRESETS",
-    "ActiveContext",
+    "ArrowScorer",
     "AssembledContext",
     "AuthoredDocument",
     "AuthoredNode",
@@ -176,6 +225,7 @@ __all__ = [
     "Category",
     "CategoryTotal",
     "Chunk",
+    "ChunkResult",
     "ChunkStream",
     "ClaimGraph",
     "ClaimNode",
@@ -183,23 +233,31 @@ __all__ = [
     "Coherence",
     "CompactionReport",
     "CompactionStore",
+    "CompressionStats",
     "ContextItem",
     "ContextSnapshot",
     "ConversationMap",
+    "CorpusSummary",
     "Cue",
     "CueSpan",
     "DamagedIndexError",
+    "DatasetReport",
     "Dedup",
     "DomainModel",
     "DomainTag",
     "Draft",
     "Embedder",
+    "EngineError",
     "EvidenceEdge",
+    "Extraction",
     "Gating",
     "GatingConfig",
     "HSCAEngine",
     "HashEmbedder",
     "HistoryLog",
+    "Hit",
+    "InputError",
+    "LexicalLagWarning",
     "Lexicon",
     "LexiconError",
     "MemoryPreset",
@@ -210,25 +268,40 @@ __all__ = [
     "NuanceModel",
     "OnnxEmbedder",
     "OnnxSummarizer",
+    "OutputExistsError",
+    "PartitionResult",
     "Preservation",
+    "Preview",
+    "Previews",
+    "Problem",
+    "ProfileBook",
+    "ProfileError",
     "Provenance",
-    "PruneReport",
     "RecallConfig",
+    "Record",
     "Relation",
     "RelationalWeights",
-    "Resurrection",
+    "Report",
+    "ResolvedProfile",
+    "RetrievalProfile",
     "Rotation",
     "ScoreBatch",
+    "ScoreCalibration",
     "ScoringConfig",
     "SearchResult",
+    "SearchSettings",
     "Segmentation",
+    "SemanticIndex",
     "SentimentSpan",
     "SessionState",
     "SessionStatus",
     "SessionStore",
+    "SessionView",
     "SnapshotPreset",
     "StaleSessionError",
     "StaticEmbedder",
+    "StoreLocked",
+    "StoreVersionError",
     "Summarizer",
     "Tail",
     "Tear",
@@ -252,6 +325,8 @@ __all__ = [
     "chunk_text",
     "coarse_candidates",
     "compact_session",
+    "compress",
+    "conversation_report",
     "decay_rate",
     "deduplicate",
     "default_embedder",
@@ -261,6 +336,7 @@ __all__ = [
     "expand_summary",
     "explain_text",
     "extract_keywords",
+    "extract_sentences",
     "extractive_summary",
     "find_beats",
     "fit_budget",
@@ -272,18 +348,27 @@ __all__ = [
     "keyword_coverage",
     "leading_domain",
     "merge_maps",
+    "merge_profiles",
     "merge_ranked",
     "merge_short_lines",
     "minilm_embedder",
     "mmr",
     "partition_chronological",
     "partition_document",
+    "plot_breakdown",
+    "plot_curves",
+    "plot_domain_evolution",
+    "plot_domains",
+    "plot_map",
+    "plot_nuance",
+    "plot_scores",
     "prefix_tiers",
     "preservation",
     "recency",
     "recent_tail",
     "relational_weights",
-    "resurrect_from",
+    "repair",
+    "score_dataset",
     "score_text",
     "score_texts",
     "second_pass_scores",
@@ -293,6 +378,7 @@ __all__ = [
     "smooth_neighbours",
     "summary_confidence",
     "turn_pair_windows",
+    "verify_store",
 ]
 
 

@@ -151,18 +151,18 @@ def test_an_exception_without_a_message(inner):
 
 def test_a_model_that_hangs_is_left_behind_and_not_called_again():
     release = threading.Event()
-    calls = []
+    calls, ended = [], []
 
     def hangs(texts):
         calls.append(len(texts))
         release.wait(30)
+        ended.append(True)
         return [["legal"]] * len(texts)
 
     model = DomainModel(hangs)
     try:
-        start = time.monotonic()
         found, n_failed = failing(model, "hangs.*more than 0.05 s.*600 texts", ["x"] * 600, timeout_seconds=0.05)
-        assert time.monotonic() - start < 5
+        assert not ended
         assert (found, n_failed) == ([["unclassified"]] * 600, 600)
         assert failing(model, "not called again", timeout_seconds=30)[1] == len(TEXTS)
         assert calls == [256]
@@ -175,12 +175,10 @@ def test_retries_share_the_time_of_the_batch():
     def slow(texts):
         if len(texts) > 1:
             raise ValueError("one at a time")
-        time.sleep(0.1)
+        time.sleep(0.2)
         return [["legal"]]
 
-    start = time.monotonic()
-    found, n_failed = failing(DomainModel(slow), "more than 0.3 s", ["x"] * 50, timeout_seconds=0.3)
-    assert time.monotonic() - start < 3
+    found, n_failed = failing(DomainModel(slow), "more than 1 s", ["x"] * 50, timeout_seconds=1)
     assert 45 <= n_failed < 50
     assert found[0] == ["legal"]
 

@@ -12,6 +12,7 @@ from libcpp.string cimport string
 from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 
+from hsca_fast._native.interrupt cimport interrupted, raise_interrupt
 from hsca_fast._native.strings cimport StringColumn
 
 import numpy as np
@@ -56,6 +57,10 @@ cdef extern from "hsca/ranking/candidate_blocks.hpp" namespace "hsca" nogil:
     cppclass BestCandidates[T]:
         vector[ScoredRow[T]] rows
         Outcome outcome
+
+
+cdef extern from "hsca/portable_math.hpp" namespace "hsca" nogil:
+    double portable_log(double) noexcept
 
 
 cdef extern from "hsca/ranking/decay.hpp" namespace "hsca" nogil:
@@ -177,22 +182,6 @@ cdef extern from "hsca/floor.hpp" namespace "hsca" nogil:
         const float*, const float*, const float*, const uint8_t*, size_t, float*) noexcept
 
 
-cdef extern from "Python.h":
-    int PyErr_CheckSignals() except -1
-
-
-cdef cbool _interrupted() noexcept nogil:
-    # The exception waits in _pending: the caller raises it once the native code has returned.
-    with gil:
-        try:
-            PyErr_CheckSignals()
-        except BaseException as error:
-            _pending.append(error)
-            return True
-    return False
-
-
-_pending = []
 _ISAS = {"baseline": <int>Isa.baseline, "avx2": <int>Isa.avx2, "avx512": <int>Isa.avx512}
 _RULES = {"host": <int>TokenRule.host, "sidecar": <int>TokenRule.sidecar, "fitted": <int>TokenRule.fitted}
 _KINDS = {"ascii": <int>TermKind.ascii, "unicode": <int>TermKind.unicode}
@@ -207,7 +196,7 @@ def isa_levels():
 cdef Workers _workers(Py_ssize_t threads, str isa) except *:
     cdef Workers workers
     workers.threads = <size_t>threads
-    workers.poll = &_interrupted
+    workers.poll = &interrupted
     workers.isa = best_isa() if isa is None else <Isa><int>_ISAS[isa]
     if not has_isa(workers.isa):
         raise ValueError(f"isa must be one of {isa_levels()}, not {isa!r}")
@@ -216,7 +205,7 @@ cdef Workers _workers(Py_ssize_t threads, str isa) except *:
 
 cdef bint _finished(Outcome outcome) except -1:
     if outcome == Outcome.stopped:
-        raise _pending.pop() if _pending else KeyboardInterrupt
+        raise_interrupt()
     return outcome == Outcome.done
 
 
@@ -272,6 +261,16 @@ cdef HybridCandidates[real] _hybrid_columns(
     columns.decay_rate = &decay_rate[0] if decay_rate.shape[0] else NULL
     columns.n = n
     return columns
+
+
+def log_counts(const double[::1] counts):
+    """ln(1 + n) of counts that are not negative."""
+    result = np.empty(counts.shape[0], np.float64)
+    cdef double[::1] out = result
+    cdef Py_ssize_t i
+    for i in range(counts.shape[0]):
+        out[i] = portable_log(1.0 + counts[i])
+    return result
 
 
 def hybrid_scores(
@@ -437,7 +436,7 @@ def estimate_tokens(StringColumn column not None, str kind not None, Py_ssize_t 
         return
     with nogil:
         finished = c_estimate_tokens(
-            span[const_string_view](column.views.data(), n), rule, <size_t>threads, &_interrupted,
+            span[const_string_view](column.views.data(), n), rule, <size_t>threads, &interrupted,
             span[int32_t](&out[0], n))
     _finished(Outcome.done if finished else Outcome.stopped)
 
@@ -484,7 +483,7 @@ def keyword_coverage(
     try:
         with nogil:
             finished = c_keyword_coverage(
-                known[0], span[const_string_view](texts.views.data(), n), <size_t>threads, &_interrupted,
+                known[0], span[const_string_view](texts.views.data(), n), <size_t>threads, &interrupted,
                 span[double](&out[0], n))
     finally:
         del known
@@ -526,7 +525,7 @@ def gating_signals(
         return
     with nogil:
         finished = c_gating_signals(
-            span[const_string_view](texts.views.data(), n), memory, turns, c_terms, <size_t>threads, &_interrupted,
+            span[const_string_view](texts.views.data(), n), memory, turns, c_terms, <size_t>threads, &interrupted,
             span[GatingSignals](<GatingSignals*>&out[0, 0], n))
     _finished(Outcome.done if finished else Outcome.stopped)
 

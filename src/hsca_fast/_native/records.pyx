@@ -1,5 +1,7 @@
 """Numbers out of Python objects, in one pass over the objects. Marshalling only, no formulas."""
 
+cimport cython
+
 import numpy as np
 
 
@@ -15,3 +17,29 @@ def number_columns(list records not None, tuple names not None):
             value = getattr(records[row], names[column])
             out[column, row] = float("nan") if value is None else value
     return columns
+
+
+@cython.boundscheck(True)  # a number of the user's may change the list while it is asked for its value
+def float_rows(list rows not None, Py_ssize_t width, str name not None):
+    """float32 [rows, width] of lists of numbers; the first that is not such a list is refused by its number."""
+    cdef Py_ssize_t i, j, n = len(rows)
+    matrix = np.empty((n, width), np.float32)
+    cdef float[:, ::1] out = matrix
+    cdef list row
+    for i in range(n):
+        if type(rows[i]) is not list:
+            raise TypeError(f"{name}[{i}] must be a list of numbers, not {type(rows[i]).__name__}")
+        row = rows[i]
+        if len(row) != width:
+            raise ValueError(f"{name}[{i}] has {len(row)} numbers; {name}[0] has {width}")
+        for j in range(width):
+            value = row[j]
+            if type(value) is not float:
+                if isinstance(value, (bool, str, bytes)):
+                    raise TypeError(f"{name}[{i}][{j}] must be a number, not {type(value).__name__}")
+                try:
+                    value = float(value)
+                except (TypeError, OverflowError):
+                    raise TypeError(f"{name}[{i}][{j}] must be a number, not {type(value).__name__}") from None
+            out[i, j] = <float><double>value
+    return matrix

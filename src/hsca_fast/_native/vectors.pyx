@@ -7,6 +7,8 @@ from libcpp.span cimport span
 from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 
+from hsca_fast._native.interrupt cimport interrupted, raise_interrupt
+
 import numpy as np
 
 ctypedef const double const_double
@@ -129,28 +131,6 @@ cdef extern from "hsca/vectors/dedup.hpp" namespace "hsca" nogil:
     ) except +
 
 
-cdef extern from "Python.h":
-    int PyErr_CheckSignals() except -1
-
-
-cdef list _pending = []
-
-
-cdef cbool _interrupted() noexcept nogil:
-    # The exception waits in _pending: the caller raises it once the native code has returned.
-    with gil:
-        try:
-            PyErr_CheckSignals()
-        except BaseException as error:
-            _pending.append(error)
-            return True
-    return False
-
-
-cdef _raise_interrupt():
-    raise _pending.pop() if _pending else KeyboardInterrupt
-
-
 _LEVELS = {"baseline": Isa.baseline, "avx2": Isa.avx2, "avx512": Isa.avx512}
 
 
@@ -189,10 +169,10 @@ def dot_products(const float[:, ::1] queries not None, const float[:, ::1] rows 
     cdef cbool finished = True
     if out.size:
         with nogil:
-            finished = c_dot_products(c_queries, c_rows, threads, level, &_interrupted,
+            finished = c_dot_products(c_queries, c_rows, threads, level, &interrupted,
                                       span[float](&view[0, 0], c_queries.n * c_rows.n))
     if not finished:
-        _raise_interrupt()
+        raise_interrupt()
     return out
 
 
@@ -215,10 +195,10 @@ def prefix_tiers(const float[:, ::1] rows not None, dims, double eps, Py_ssize_t
             pointers.push_back(&view[0, 0])
         with nogil:
             finished = c_prefix_tiers(
-                c_rows, span[const_size_t](c_dims.data(), c_dims.size()), eps, stream, threads, level, &_interrupted,
+                c_rows, span[const_size_t](c_dims.data(), c_dims.size()), eps, stream, threads, level, &interrupted,
                 span[const_float_pointer](pointers.data(), pointers.size()), is_finite)
     if not finished:
-        _raise_interrupt()
+        raise_interrupt()
     return tiers if is_finite else None
 
 
@@ -293,14 +273,14 @@ cdef class TierCodes:
             out.residual = <float*>_address(self.residual)
             out.lead = <uint8_t*>_address(self.lead_codes)
             out.tail = <uint8_t*>_address(self.tail_codes)
-            stop = new Stop(&_interrupted)
+            stop = new Stop(&interrupted)
             try:
                 with nogil:
                     finished = c_encode_tier(c_rows, begin, end, shape, eps, level, stop[0], out)
             finally:
                 del stop
         if not finished:
-            _raise_interrupt()
+            raise_interrupt()
         self.n = max(self.n, end)
 
     def truncate(self, Py_ssize_t n):
@@ -338,10 +318,10 @@ cdef class TierCodes:
         cdef float[:, ::1] out_scores = scores
         with nogil:
             finished = c_search_tier(
-                tier, c_queries, k, candidates, threads, level, &_interrupted, span[uint32_t](&out_rows[0, 0], room),
+                tier, c_queries, k, candidates, threads, level, &interrupted, span[uint32_t](&out_rows[0, 0], room),
                 span[float](&out_scores[0, 0], room), &done)
         if not finished:
-            _raise_interrupt()
+            raise_interrupt()
         if work is not None:
             work.update(rows=done.rows, scored=done.scored, segments=done.segments)
         return found, scores
@@ -372,10 +352,10 @@ def scan(const float[:, ::1] rows not None, const float[::1] inverse not None, c
     cdef uint32_t[:, ::1] out_rows = found
     cdef float[:, ::1] out_scores = scores
     with nogil:
-        finished = c_scan_tier(tier, c_queries, k, threads, level, &_interrupted, span[uint32_t](&out_rows[0, 0], room),
+        finished = c_scan_tier(tier, c_queries, k, threads, level, &interrupted, span[uint32_t](&out_rows[0, 0], room),
                                span[float](&out_scores[0, 0], room))
     if not finished:
-        _raise_interrupt()
+        raise_interrupt()
     return found, scores
 
 
@@ -435,10 +415,10 @@ def narrow(const float[:, ::1] rows not None, const float[::1] inverse not None,
         finished = c_narrow(
             c_rows, &inverse[0], c_ids, c_queries,
             span[const_uint32](&candidates[0, 0], n * <size_t>candidates.shape[1]), keep, candidates_only, threads, level,
-            &_interrupted,
+            &interrupted,
             span[uint32_t](&out_rows[0, 0], room), span[float](&out_scores[0, 0], room))
     if not finished:
-        _raise_interrupt()
+        raise_interrupt()
     return found, scores
 
 
@@ -460,9 +440,9 @@ def mmr(const float[:, ::1] rows not None, const double[::1] relevance not None,
         c_groups = span[const_uint32](&groups[0], groups.shape[0])
     with nogil:
         finished = c_mmr(c_rows, span[const_double](&relevance[0], relevance.shape[0]), c_groups, n_groups, config,
-                         level, &_interrupted, span[int64_t](&view[0], view.shape[0]))
+                         level, &interrupted, span[int64_t](&view[0], view.shape[0]))
     if not finished:
-        _raise_interrupt()
+        raise_interrupt()
     return picks
 
 
@@ -476,7 +456,7 @@ def connected_components(const float[:, ::1] rows not None, double threshold, Py
     if component.size:
         with nogil:
             finished = c_connected_components(
-                c_rows, threshold, threads, level, &_interrupted, span[uint32_t](&view[0], view.shape[0]))
+                c_rows, threshold, threads, level, &interrupted, span[uint32_t](&view[0], view.shape[0]))
     if not finished:
-        _raise_interrupt()
+        raise_interrupt()
     return component

@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeVar
 from hsca_fast.assembly.document import AuthoredNode
 from hsca_fast.assembly.recall import Candidate, Key, Ranked, Recall, RecallConfig, as_candidates
 from hsca_fast.assembly.tail import MIN_TURNS, coupled, tail_start, whole_number
-from hsca_fast.memory.tokens import CountTokens, token_costs
 from hsca_fast.memory.turns import Turn, chronological
 from hsca_fast.ranking import fit_budget
+from hsca_fast.ranking.costs import CountTokens, token_costs
 
 FRACTIONS = (1.0, 0.3, 0.25)
 LIKELY_COST = 64  # of a recalled document: a guess that decides how many are ranked at first

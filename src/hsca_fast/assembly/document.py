@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from hsca_fast.assembly.deontic import NO_CUES, Deontic, deontic_cues
-from hsca_fast.memory.tokens import token_costs
+from hsca_fast.ranking.costs import token_costs
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from hsca_fast.memory.tokens import CountTokens, token_costs
 from hsca_fast.memory.turns import Turn, chronological
+from hsca_fast.ranking.costs import CountTokens, token_costs
 
 MIN_TURNS = 4
 

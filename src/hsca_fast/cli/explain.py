@@ -182,37 +182,24 @@ def _account(found: TextExplanation, paint: _Paint, most: int | None) -> Iterato
 
 def _marked_text(found: TextExplanation, paint: _Paint, most: int | None) -> Iterator[str]:
     """The sentences with their cues and words of feeling marked, the relational weight before each."""
-    from hsca_fast.text.explanation import is_domain_rule
-
-    seen_by: dict[tuple[int, int], list[str]] = {}  # categories that see the same words
-    for cue in found.cues:
-        if cue.weight and not is_domain_rule(cue.category):
-            seen_by.setdefault((cue.start, cue.end), []).append(cue.category)
-    marks = [
-        (start, end, _COLOURS.get(names[0], _OTHER), printable(f"[{', '.join(names)}]"))
-        for (start, end), names in seen_by.items()
-    ]
-    marks += [
-        (word.start, word.end, _GOOD if word.valence > 0 else _BAD, "") for word in found.sentiment if word.valence
-    ]
-    marks.sort()
+    marks = found.marks()
     shown = found.sentences.tolist()[:most]
     at = 0
     for (start, end), weight in zip(shown, found.sentence_scores.tolist(), strict=False):
-        while at < len(marks) and marks[at][0] < start:
+        while at < len(marks) and marks[at].start < start:
             at += 1
         line, done = "", start
-        while at < len(marks) and marks[at][1] <= end:
-            begin, stop, colour, label = marks[at]
+        while at < len(marks) and marks[at].end <= end:
+            mark = marks[at]
             at += 1
-            if begin < done:  # another mark covers a part of it: the first is shown
-                continue
-            line += (
-                printable(found.text[done:begin])
-                + paint(printable(found.text[begin:stop]), colour)
-                + paint(label, _DIM)
+            names = mark.categories
+            colour = _COLOURS.get(names[0], _OTHER) if names else _GOOD if mark.valence > 0 else _BAD
+            line += printable(found.text[done : mark.start]) + paint(
+                printable(found.text[mark.start : mark.end]), colour
             )
-            done = stop
+            if names:
+                line += paint(printable(f"[{', '.join(names)}]"), _DIM)
+            done = mark.end
         line += printable(found.text[done:end])
         yield f"{paint(f'{weight:5.2f}', _DIM)}  {line}"
     hidden = len(found.sentences) - len(shown)

@@ -21,6 +21,14 @@ def whole_number(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
+def thread_option(text: str) -> int:
+    """A number of threads or workers, or the error that argparse shows."""
+    value = whole_number(text)
+    if not 0 <= value <= 1024:
+        raise argparse.ArgumentTypeError(f"{value} is not between 0 and 1024")
+    return value
+
+
 def add_scoring_options(parser: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """Adds what `scoring_config` reads."""
     parser.add_argument("--window", type=whole_number, metavar="N", help="co-occurrence window in words (default: 5)")

@@ -7,8 +7,9 @@ import time
 from importlib.util import find_spec
 from typing import Any
 
+from hsca_fast.cli import score_dataset
 from hsca_fast.cli.exit_codes import EPILOG, INPUTS_FAILED, OK, UsageError
-from hsca_fast.cli.options import add_scoring_options, scoring_config, warn_of_models, whole_number
+from hsca_fast.cli.options import add_scoring_options, scoring_config, thread_option, warn_of_models, whole_number
 from hsca_fast.cli.progress import FailureLog, Progress
 
 _EXAMPLES = """\
@@ -17,6 +18,7 @@ examples:
   hsca score corpus/ -o scores.parquet --threads 0
   hsca score data.jsonl --text-column body --format csv > scores.csv
   zcat data.jsonl.gz | hsca score - --input-format jsonl -o scores.jsonl
+  hsca score corpus/ -o scored/ --engine local --workers 0
 
 Each text is a row: its source, its row within the source (from 0), its scores. A .txt or .md file is one
 text (see --chunk-bytes); .jsonl, .ndjson, .csv and .parquet give one text a record; a directory gives its
@@ -68,8 +70,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     reading.add_argument("--strict", action="store_true", help="stop at the first input that fails")
     scoring = parser.add_argument_group("scoring")
-    scoring.add_argument("--threads", type=_threads, default=1, metavar="N", help="0: all usable CPUs (default: 1)")
+    scoring.add_argument(
+        "--threads", type=thread_option, default=1, metavar="N", help="0: all usable CPUs (default: 1)"
+    )
     add_scoring_options(scoring)
+    score_dataset.add_options(parser)
 
 
 def _chunk_bytes(text: str) -> int:
@@ -79,14 +84,10 @@ def _chunk_bytes(text: str) -> int:
     return value
 
 
-def _threads(text: str) -> int:
-    value = whole_number(text)
-    if not 0 <= value <= 1024:
-        raise argparse.ArgumentTypeError(f"{value} is not between 0 and 1024")
-    return value
-
-
 def run(args: argparse.Namespace) -> int:
+    if args.engine is not None:
+        return score_dataset.run(args)
+    score_dataset.refuse_options(args)
     import numpy as np
 
     from hsca_fast import NuanceFlag, ScoreBatch

@@ -12,6 +12,8 @@ from typing import Any, BinaryIO, Literal, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hsca_fast.corpus.arrow import check_text_column, decode_replacing, listing
+
 FORMAT_BY_EXTENSION = {
     ".txt": "txt",
     ".md": "txt",
@@ -209,7 +211,7 @@ class CorpusReader:
             elif not isinstance(record, dict):
                 self._fail(source, f"line {number}: a JSON {_JSON_KINDS[type(record)]}, expected an object")
             elif column not in record:
-                self._fail(source, f"line {number}: no column {column!r}; it has {_listing(record)}")
+                self._fail(source, f"line {number}: no column {column!r}; it has {listing(record)}")
             elif (text := record[column]) is None:
                 yield row, None, 0
             elif isinstance(text, str):
@@ -231,7 +233,7 @@ class CorpusReader:
         if not header:
             raise InputError(source, "no header line")
         if self._text_column not in header:
-            raise InputError(source, f"no column {self._text_column!r}; it has {_listing(header)}")
+            raise InputError(source, f"no column {self._text_column!r}; it has {listing(header)}")
         column = header.index(self._text_column)
         row = -1
         while True:
@@ -264,8 +266,8 @@ class CorpusReader:
             if self._errors == "skip":
                 self.n_skipped += 1
                 return None
-        text = data.decode(errors="replace")
-        self.n_replaced += text.count("\ufffd") - data.count("\ufffd".encode())
+        text, n_replaced = decode_replacing(data)
+        self.n_replaced += n_replaced
         return text
 
     def _read_parquet(self, path: str, source: str) -> Iterator[TextBatch]:
@@ -281,9 +283,12 @@ class CorpusReader:
             # By default a whole column chunk is read at once, which is often the whole file.
             options = {"buffer_size": 1 << 20, "pre_buffer": False, "page_checksum_verification": True}
             with pq.ParquetFile(path, **options) as file:
-                self._check_parquet_column(file.schema_arrow, source)
+                try:
+                    check_text_column(file.schema_arrow, self._text_column)
+                except (TypeError, ValueError) as error:
+                    raise InputError(source, str(error)) from error
                 batches = file.iter_batches(
-                    batch_size=_rows_per_batch(file.metadata, self._batch_bytes),
+                    batch_size=rows_per_batch(file.metadata, self._batch_bytes),
                     columns=[self._text_column],
                 )
                 row = 0
@@ -311,19 +316,6 @@ class CorpusReader:
                 raise
             raise InputError(source, f"cannot read it as Parquet: {str(error).strip()}") from error
         self.n_input_bytes = n_bytes_before + n_file_bytes
-
-    def _check_parquet_column(self, schema: Any, source: str) -> None:
-        import pyarrow.types as types
-
-        column = self._text_column
-        if column not in schema.names:
-            raise InputError(source, f"no column {column!r}; it has {_listing(schema.names)}")
-        if schema.names.count(column) > 1:
-            raise InputError(source, f"more than one column {column!r}")
-        kind = schema.field(column).type
-        text_type = kind.value_type if types.is_dictionary(kind) else kind
-        if not (types.is_string(text_type) or types.is_large_string(text_type) or types.is_string_view(text_type)):
-            raise InputError(source, f"column {column!r} has type {kind}, expected text")
 
     def _decode_arrow(self, texts: Any, source: str, first_row: int) -> TextBatch:
         import pyarrow as pa
@@ -423,7 +415,7 @@ def _csv_lines(stream: BinaryIO, source: str) -> Iterator[str]:
         yield line.decode("utf-8", "surrogateescape")
 
 
-def _rows_per_batch(metadata: Any, batch_bytes: int) -> int:
+def rows_per_batch(metadata: Any, batch_bytes: int) -> int:
     """Rows that keep a batch within `batch_bytes`, by the footer's sizes of whole row groups.
 
     The sizes of single columns would be closer, but pyarrow ends the process when it meets some damaged ones.
@@ -450,12 +442,6 @@ def _open(path: str) -> AbstractContextManager[BinaryIO]:
 
 def _position(stream: BinaryIO) -> int:
     return stream.tell() if stream.seekable() else 0
-
-
-def _listing(names: Iterable[str]) -> str:
-    names = list(names)
-    shown = ", ".join(repr(name) for name in names[:10])
-    return f"{shown}, ..." if len(names) > 10 else shown or "no columns"
 
 
 _JSON_KINDS = {

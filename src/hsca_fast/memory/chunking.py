@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hsca_fast.memory.presets import MemoryPreset, as_preset
-from hsca_fast.memory.tokens import CountTokens, token_costs
+from hsca_fast.ranking.costs import CountTokens, token_costs
 
 
 @dataclass(frozen=True, slots=True)

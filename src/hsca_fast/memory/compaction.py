@@ -191,7 +191,7 @@ def partition_chronological(turns: Sequence[object], *, target_size: int = TARGE
     Parameters
     ----------
     turns
-        In time order; `Turn`s are checked for it. Anything with a length will do.
+        In time order; items of type `Turn` are checked for it. Anything with a length will do.
     target_size
         At most this many turns in a cluster; 0 and below mean the default of 20.
 

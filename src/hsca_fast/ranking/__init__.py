@@ -1,5 +1,6 @@
 """Ranking: pure functions over arrays of candidates. Formulas and their sources: docs/ranking.md."""
 
+from hsca_fast.ranking.activity import age_factor, novelty_factor, rescaled_ltp, use_factor
 from hsca_fast.ranking.budget import fit_budget
 from hsca_fast.ranking.decay import RECENCY_DECAY, recency
 from hsca_fast.ranking.fusion import fuse_ranks
@@ -21,6 +22,7 @@ __all__ = [
     "Gating",
     "GatingConfig",
     "TopK",
+    "age_factor",
     "authority_weights",
     "coarse_candidates",
     "estimate_tokens",
@@ -33,7 +35,10 @@ __all__ = [
     "hybrid_top_k",
     "keyword_coverage",
     "merge_ranked",
+    "novelty_factor",
     "recency",
+    "rescaled_ltp",
     "second_pass_scores",
     "second_pass_top_k",
+    "use_factor",
 ]

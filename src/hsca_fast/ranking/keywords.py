@@ -43,7 +43,7 @@ def extract_keywords(text: str, *, kind: TermKind = "unicode", min_length: int =
 def keyword_coverage(
     keywords: Sequence[str], texts: Texts, *, kind: TermKind = "unicode", threads: int = 1
 ) -> npt.NDArray[np.float64]:
-    """M = |K ∩ terms(d)| / max(|K|, 1) of each text, in [0, 1].
+    """``M = |K ∩ terms(d)| / max(|K|, 1)`` of each text, in [0, 1].
 
     Parameters
     ----------

@@ -51,6 +51,16 @@ class SentimentSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A stretch of text to show: the cues that count there, or a word with a valence."""
+
+    start: int
+    end: int
+    categories: tuple[str, ...]
+    valence: float
+
+
+@dataclass(frozen=True, slots=True)
 class Coherence:
     """The parts of the coherence score, each in [0, 1] (docs/formulas.md)."""
 
@@ -112,6 +122,21 @@ class TextExplanation:
     def flag_spans(self, flag: str) -> list[CueSpan]:
         """The cues that count for a nuance flag or another category."""
         return [cue for cue in self.cues if cue.category == flag]
+
+    def marks(self) -> list[Mark]:
+        """Nuance cues and words of feeling in text order; of those that overlap, the first."""
+        seen_by: dict[tuple[int, int], list[str]] = {}  # categories that see the same words
+        for cue in self.cues:
+            if cue.weight and not is_domain_rule(cue.category):
+                seen_by.setdefault((cue.start, cue.end), []).append(cue.category)
+        found = [Mark(start, end, tuple(names), 0.0) for (start, end), names in seen_by.items()]
+        found += [Mark(word.start, word.end, (), word.valence) for word in self.sentiment if word.valence]
+        found.sort(key=lambda mark: (mark.start, mark.end, not mark.categories))
+        kept: list[Mark] = []
+        for mark in found:
+            if not kept or mark.start >= kept[-1].end:
+                kept.append(mark)
+        return kept
 
 
 def explain_text(text: str, *, config: ScoringConfig | None = None) -> TextExplanation:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hsca_fast._native import records as _records
 from hsca_fast._native import vectors as _native
 
 Float32 = npt.NDArray[np.float32]
@@ -23,7 +25,7 @@ def as_rows(values: npt.ArrayLike, name: str, *, width: int | None = None, ndim:
 
 def as_matrix(values: npt.ArrayLike, name: str, *, width: int | None = None, ndim: tuple[int, ...] = (1, 2)) -> Float32:
     """As `as_rows`, but values may be infinite or not a number."""
-    array = np.asarray(values)
+    array = _as_array(values, name)
     if array.dtype.kind not in "fiu" and array.size:
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
     if array.ndim not in ndim:
@@ -37,6 +39,36 @@ def as_matrix(values: npt.ArrayLike, name: str, *, width: int | None = None, ndi
         return np.empty((array.shape[0] if array.shape[1] == width else 0, width), np.float32)
     with np.errstate(over="ignore"):  # beyond float32 is infinite
         return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def _as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """As `np.asarray`, but lists of lists at a tenth of the price, and columns of vectors, as data frames have them."""
+    if isinstance(values, list) and _are_lists(values) and values and values[0] and type(values[0][0]) is float:
+        return _records.float_rows(values, len(values[0]), name)
+    array = np.asarray(values)
+    if array.dtype == np.object_ and array.ndim == 1 and array.size:
+        return stack_rows(array.tolist(), name)
+    return array
+
+
+def stack_rows(vectors: list[Any], name: str) -> Float32:
+    """One row for each vector, an array or a list of numbers; names the row that is neither, or of another length."""
+    if not vectors:
+        return np.empty((0, 0), np.float32)
+    if _are_lists(vectors):
+        return _records.float_rows(vectors, len(vectors[0]), name)
+    rows = [np.asarray(vector) for vector in vectors]
+    for i, row in enumerate(rows):
+        if row.ndim != 1 or row.dtype.kind not in "fiu":
+            raise TypeError(f"{name}[{i}] must be a vector of numbers, not {type(vectors[i]).__name__}")
+        if len(row) != len(rows[0]):
+            raise ValueError(f"{name}[{i}] has {len(row)} numbers; {name}[0] has {len(rows[0])}")
+    with np.errstate(over="ignore"):  # beyond float32 is infinite
+        return np.stack(rows, dtype=np.float32, casting="unsafe")
+
+
+def _are_lists(vectors: list[Any]) -> bool:
+    return all(type(vector) is list for vector in vectors)
 
 
 def refuse_infinite(rows: Float32, name: str) -> None:

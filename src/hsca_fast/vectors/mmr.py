@@ -22,7 +22,7 @@ def mmr(
 ) -> Int64:
     """Row numbers of `k` picks, in order; each maximises
 
-    lambda_ · relevance - (1 - lambda_) · max cosine to the picks - group_weight · share of the picks in its group
+    ``lambda_ · relevance - (1 - lambda_) · max cosine to the picks - group_weight · share of the picks in its group``
 
     where the last two terms are 0 for the first pick. Exact; ties go to the lowest row. Only candidates that may be
     next are compared again, so most cosines are never computed.

@@ -22,7 +22,7 @@ def prefix_tiers(
     out: Sequence[Float32] | None = None,
     threads: int = 1,
 ) -> tuple[Float32, ...]:
-    """u_k = v[:k] / sqrt(|v[:k]|² + eps²) for every k of `dims`, all in one pass.
+    """``u_k = v[:k] / sqrt(|v[:k]|² + eps²)`` for every k of `dims`, all in one pass.
 
     Squares are summed in float64. A prefix of zeros stays zero, and one that is small beside `eps` goes smoothly
     to zero; other prefixes have length 1 to float32 precision.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, Protocol, runtime_checkable
 
-from hsca_fast.ranking import estimate_tokens
+from hsca_fast.ranking.tokens import estimate_tokens
 
 
 @runtime_checkable

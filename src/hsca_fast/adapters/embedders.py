@@ -1,0 +1,39 @@
+"""Embedders by name, for front ends that write their components to files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from hsca_fast.vectors.embedder import Embedder
+
+NAMES = ("default", "minilm")
+
+
+class TextEmbedder(Protocol):
+    """What the adapters ask of an embedder: ours have it, and so have LangChain's."""
+
+    def embed_documents(self, texts: list[str]) -> npt.ArrayLike | Sequence[Any]: ...
+
+    def embed_query(self, text: str) -> npt.ArrayLike | Sequence[Any]: ...
+
+
+def named_embedder(name: str) -> Embedder:
+    """ "default": `default_embedder()`; "minilm": `minilm_embedder()`, which needs the extra `minilm`.
+
+    Examples
+    --------
+    >>> named_embedder("default").dim
+    256
+    """
+    if name == "default":
+        from hsca_fast.vectors.static import default_embedder
+
+        return default_embedder()
+    if name == "minilm":
+        from hsca_fast.vectors.onnx import minilm_embedder
+
+        return minilm_embedder()
+    raise ValueError(f"embedder must be one of {', '.join(NAMES)}, not {name!r}")

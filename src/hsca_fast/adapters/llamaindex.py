@@ -1,0 +1,140 @@
+"""LlamaIndex: a node postprocessor and a retriever over `SemanticIndex`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hsca_fast.adapters.frontends import require
+
+require("llamaindex")
+
+from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle, TextNode
+
+from hsca_fast.adapters.selection import Candidates, SelectionOptions, hit_breakdown, select
+
+if TYPE_CHECKING:
+    from llama_index.core.callbacks import CallbackManager
+
+    from hsca_fast.memory.index import SemanticIndex
+
+BREAKDOWN_KEY = "hsca"
+
+
+class HSCAPostprocessor(BaseNodePostprocessor):
+    """Threshold, de-duplication, MMR and a token budget over retrieved nodes.
+
+    Nodes are judged by their own scores, or, with `rescore` or where none has a score, by their cosine to the query. A
+    node's vector is its `embedding`, else what `embedder` makes of its text. The nodes that stay are copies with the score,
+    best first, and with the breakdown in `metadata["hsca"]`, which is kept from prompts and embeddings.
+
+    Parameters
+    ----------
+    embedder
+        One of ours, or any object with `embed_documents` and `embed_query`; `default_embedder()` if no node has a vector.
+    rescore
+        Cosines to the query in place of the nodes' scores.
+    min_score, similarity_threshold, lambda_, top_n, max_tokens, count_tokens
+        As of `SelectionOptions`.
+    """
+
+    embedder: Any = Field(default=None, exclude=True)
+    rescore: bool = False
+    min_score: float | None = 0.3
+    similarity_threshold: float | None = 0.85
+    lambda_: float | None = None
+    top_n: int | None = 5
+    max_tokens: int | None = None
+    count_tokens: Callable[[str], int] | None = Field(default=None, exclude=True)
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", frozen=True)
+    _options: SelectionOptions = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Options are checked when the postprocessor is made."""
+        super().model_post_init(context)
+        self._options = SelectionOptions(
+            self.min_score, self.similarity_threshold, self.lambda_, self.top_n, self.max_tokens, self.count_tokens
+        )
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name LlamaIndex writes to files."""
+        return "HSCAPostprocessor"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        candidates = Candidates(
+            "nodes",
+            [node.node.get_content(metadata_mode=MetadataMode.NONE) for node in nodes],
+            [node.node.embedding for node in nodes],
+            [None if self.rescore else node.score for node in nodes],
+        )
+        chosen = select(
+            candidates,
+            self._options,
+            query=None if query_bundle is None else query_bundle.query_str,
+            query_vector=None if query_bundle is None else query_bundle.embedding,
+            embedder=self.embedder,
+        )
+        return [
+            NodeWithScore(node=_with_breakdown(nodes[row].node, breakdown), score=breakdown["score"])
+            for row, breakdown in zip(chosen.rows.tolist(), chosen.breakdowns(), strict=True)
+        ]
+
+
+class HSCARetriever(BaseRetriever):
+    """Nodes from a `SemanticIndex`: what `index.query` finds, in its order.
+
+    A node's metadata is the record's, with the scores and ranks of both arms under `hsca`, which is kept from prompts.
+
+    Parameters
+    ----------
+    index
+        An open `SemanticIndex`.
+    k, where, lexical, vector
+        As of `SemanticIndex.query`.
+    """
+
+    def __init__(
+        self,
+        index: SemanticIndex,
+        *,
+        k: int = 10,
+        where: Mapping[str, Any] | None = None,
+        lexical: bool = True,
+        vector: bool = True,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        super().__init__(callback_manager=callback_manager)
+        self._index = index
+        self._query: dict[str, Any] = {"where": where, "lexical": lexical, "vector": vector}
+        self._k = k
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        hits = self._index.query(query_bundle.query_str, self._k, **self._query)
+        return [
+            NodeWithScore(
+                node=_with_breakdown(TextNode(id_=hit.id, text=hit.text, metadata=hit.metadata), hit_breakdown(hit)),
+                score=hit.score,
+            )
+            for hit in hits
+        ]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await asyncio.to_thread(self._retrieve, query_bundle)
+
+
+def _with_breakdown(node: BaseNode, breakdown: dict[str, Any]) -> BaseNode:
+    return node.model_copy(
+        update={
+            "metadata": {**node.metadata, BREAKDOWN_KEY: breakdown},
+            "excluded_llm_metadata_keys": [*node.excluded_llm_metadata_keys, BREAKDOWN_KEY],
+            "excluded_embed_metadata_keys": [*node.excluded_embed_metadata_keys, BREAKDOWN_KEY],
+        }
+    )

@@ -1,0 +1,150 @@
+"""`hsca report`: a corpus or a conversation as one HTML page to look at."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from hsca_fast.cli.exit_codes import EPILOG, INPUTS_FAILED, OK, UsageError
+from hsca_fast.cli.options import whole_number
+from hsca_fast.cli.progress import FailureLog, Progress
+
+if TYPE_CHECKING:
+    from hsca_fast.context.conversation_map import ConversationMap
+    from hsca_fast.report.page import Page
+
+_EXAMPLES = """\
+examples:
+  hsca report corpus/ -o corpus.html
+  hsca report data.parquet -o data.html --text-column body
+  hsca report talk.jsonl -o talk.html --as conversation
+  hsca report turns.txt -o talk.html --as turns
+
+The page is one file that needs no network: open it in a browser. A saved engine or conversation map is shown as a
+conversation; other files as a corpus, unless --as says otherwise. With "turns", every text of the input is a turn of a
+conversation: lines of a .txt file, records of other files.
+
+"""
+_ENGINE, _MAP = b'{"format":"hsca_fast.engine"', b'{"snapshot_id"'  # how saved ones begin
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "report",
+        help="show a corpus or a conversation as an HTML page",
+        description="Write one self-contained HTML page about a corpus or a conversation.",
+        epilog=_EXAMPLES + EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "paths", nargs="+", metavar="INPUT", help="files or directories as for `hsca score`, or one saved map or engine"
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="OUT", help="the page to write; it appears only when complete"
+    )
+    parser.add_argument(
+        "--as",
+        dest="kind",
+        choices=["auto", "corpus", "conversation", "turns"],
+        default="auto",
+        help="what the input is (default: told from its first line)",
+    )
+    parser.add_argument(
+        "--text-column", default="text", metavar="NAME", help="column that holds the text (default: text)"
+    )
+    parser.add_argument("--title", help="heading of the page (default: the name of the input)")
+    parser.add_argument("--threads", type=whole_number, default=1, metavar="N", help="0: all usable CPUs (default: 1)")
+
+
+def run(args: argparse.Namespace) -> int:
+    if find_spec("plotly") is None:
+        raise UsageError("a report needs plotly: pip install 'hsca_fast[viz]'")
+    if os.path.exists(args.output) and any(
+        os.path.exists(path) and os.path.samefile(path, args.output) for path in args.paths
+    ):
+        raise UsageError(f"{args.output!r} is one of the inputs and would be overwritten")
+    title = args.title or ", ".join(os.path.basename(path.rstrip("/")) or path for path in args.paths)
+    kind = _kind_of(args.paths) if args.kind == "auto" else args.kind
+    failures = FailureLog(Progress(sys.stderr, enabled=False))
+    if kind == "corpus":
+        page = _corpus(args, title, failures)
+    else:
+        from hsca_fast.report.conversation import conversation_report
+
+        talk = _of_turns(args, failures) if kind == "turns" else _saved(args.paths)
+        if talk is None:
+            return INPUTS_FAILED
+        page = conversation_report(talk, title=title)
+    page.write(args.output)
+    failures.close()
+    print(f"hsca: {args.output}: {os.path.getsize(args.output) / 1e6:.1f} MB", file=sys.stderr)
+    return INPUTS_FAILED if failures.count else OK
+
+
+def _kind_of(paths: list[str]) -> str:
+    """A saved engine or map says so in its first line."""
+    if len(paths) != 1 or not os.path.isfile(paths[0]):
+        return "corpus"
+    if paths[0].endswith(".npz"):
+        return "conversation"
+    return "conversation" if _first_bytes(paths[0]).startswith((_ENGINE, _MAP)) else "corpus"
+
+
+def _first_bytes(path: str) -> bytes:
+    with open(path, "rb") as stream:
+        return stream.read(64).replace(b" ", b"")
+
+
+def _saved(paths: list[str]) -> ConversationMap | None:
+    from hsca_fast import ConversationMap, HSCAEngine, TornFileWarning
+
+    if len(paths) != 1:
+        raise UsageError("a conversation is one file")
+    (path,) = paths
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", TornFileWarning)
+            if _first_bytes(path).startswith(_ENGINE):
+                talk = ConversationMap(HSCAEngine.load(path).get_macro_context())
+            else:
+                talk = ConversationMap.load(path)
+        for warning in caught:
+            print(f"hsca: warning: {warning.message}", file=sys.stderr)
+        return talk
+    except (OSError, ValueError) as error:
+        print(f"hsca: cannot read {path}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
+        return None
+
+
+def _corpus(args: argparse.Namespace, title: str, failures: FailureLog) -> Page:
+    from hsca_fast.corpus.readers import CorpusReader
+    from hsca_fast.report.corpus import CorpusSummary
+    from hsca_fast.text.scoring import score_silently
+
+    summary = CorpusSummary()
+    for batch in CorpusReader(args.paths, text_column=args.text_column, on_error=failures.add):
+        scores = score_silently(batch.texts, None, args.threads)
+        scores.valid[batch.nulls] = False
+        names = [f"{source}, row {row}" for source, row in zip(batch.sources, batch.rows, strict=True)]
+        summary.add(scores, names)
+    return summary.page(title=title)
+
+
+def _of_turns(args: argparse.Namespace, failures: FailureLog) -> ConversationMap:
+    from hsca_fast import ConversationMap, HSCAEngine
+    from hsca_fast.corpus.readers import CorpusReader
+
+    engine = HSCAEngine()
+    for batch in CorpusReader(args.paths, text_column=args.text_column, on_error=failures.add):
+        texts = [str(text) for text in batch.texts]
+        turns = [line for text in texts for line in text.splitlines() if line.strip()]
+        engine.ingest_turns(turns, threads=args.threads)
+    with suppress(ValueError):  # nothing is left over
+        engine.take_snapshot()
+    return ConversationMap(engine.get_macro_context())

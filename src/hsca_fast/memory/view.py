@@ -1,0 +1,89 @@
+"""What a process keeps in memory of a store it has open: nothing until it is needed, and brought up to date by the tip."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hsca_fast.memory.catalog import Catalog, State, Tip
+from hsca_fast.memory.filters import FIELDS, MISSING, Column
+from hsca_fast.memory.segments import SegmentReader
+from hsca_fast.vectors.storage import DamagedIndexError
+
+_ROWS_AT_ONCE = 5000
+
+
+class View:
+    """One state of a store. Call `refresh` first, in the transaction that reads on."""
+
+    def __init__(self, catalog: Catalog, folder: str, dim: int) -> None:
+        self._catalog, self._folder, self._dim = catalog, folder, dim
+        self.tip = catalog.tip()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._segments = SegmentReader(self._folder, self._dim)
+        self._columns: dict[str, Column] = {}
+        self._status = np.zeros(0, np.uint8)
+        self._states_at: int | None = None  # generation
+        self._given_checked = False
+
+    def refresh(self) -> Tip:
+        before, self.tip = self.tip, self._catalog.tip()
+        if self.tip.layout != before.layout or self.tip.generation < before.generation:
+            self._forget()
+        return self.tip
+
+    @property
+    def n(self) -> int:
+        """Records, whatever became of them."""
+        return self.tip.last_sequence
+
+    def segments(self) -> SegmentReader:
+        if self._segments.n < self.n:
+            self._segments.extend(self._catalog.blocks(self._segments.n, self.n))
+        return self._segments
+
+    def status(self) -> npt.NDArray[np.uint8]:
+        """Of each record, by sequence: 0 live, 1 archived, 2 deleted."""
+        if len(self._status) < self.n:
+            self._status = np.concatenate([self._status, np.zeros(self.n - len(self._status), np.uint8)])
+        if self._states_at != self.tip.generation:
+            if self._states_at is None and self._catalog.states_digest() != self.tip.states_digest:
+                raise DamagedIndexError(f"{self._catalog.path}: states of records are missing; see `hsca index repair`")
+            for state in self._catalog.states_since(self._states_at or 0):
+                self._status[state.sequence - 1] = state.status
+            self._states_at = self.tip.generation
+        return self._status
+
+    def states(self, sequences: list[int]) -> dict[int, State]:
+        self.status()  # the first time, it notices states that are gone
+        return self._catalog.states(sequences)
+
+    def find(self, ids: list[bytes]) -> list[int | None]:
+        """Sequences of ids, None for those that are not there."""
+        found = self._catalog.find(ids, self.n)
+        if None in found and not self._given_checked:
+            self._catalog.check_given_ids(self.tip)
+            self._given_checked = True
+        return found
+
+    def column(self, name: str) -> Column:
+        """The values of a field or a metadata key, one a record."""
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = Column()
+        parse = lru_cache(4096)(json.loads)
+        while column.n < self.n:
+            rows = self._catalog.rows(column.n, min(self.n, column.n + _ROWS_AT_ONCE))
+            values: list[Any]
+            if name in FIELDS:
+                values = [getattr(row, name) for row in rows]
+            else:
+                values = [parse(row.metadata).get(name, MISSING) for row in rows]
+            column.extend(values)
+        return column

@@ -1,0 +1,1 @@
+"""Retrieval: one pipeline from a question to results that say why they are there (docs/retrieval.md)."""

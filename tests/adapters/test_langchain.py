@@ -1,0 +1,108 @@
+"""LangChain with the real package."""
+
+import asyncio
+import json
+
+import numpy as np
+import pytest
+from adapter_cases import OPTIONS, QUERY, TEXTS, expected, needs
+
+needs("langchain_core", "langchain_text_splitters")
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.runnables import RunnableLambda
+
+from hsca_fast import deduplicate, default_embedder
+from hsca_fast.adapters.langchain import HSCACompressor, HSCARedundantFilter
+
+
+def documents(**metadata):
+    return [Document(page_content=text, id=str(i), metadata={"i": i, **metadata}) for i, text in enumerate(TEXTS)]
+
+
+def found(kept):
+    return [(document.metadata["i"], document.metadata["hsca_score"]) for document in kept]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_compressor_equals_the_library_to_the_bit(options):
+    compressor = HSCACompressor(**options)
+    want = expected(TEXTS, QUERY, **options)
+    assert found(compressor.compress_documents(documents(), QUERY)) == want
+    assert found(asyncio.run(compressor.acompress_documents(documents(), QUERY))) == want
+
+
+def test_documents_are_copies_with_a_breakdown():
+    given = documents(source="s")
+    before = [document.model_copy(deep=True) for document in given]
+    kept = HSCACompressor(max_tokens=50).compress_documents(given, QUERY)
+    assert given == before
+    assert [document.id for document in kept] == [str(document.metadata["i"]) for document in kept]
+    assert all(document.metadata["source"] == "s" for document in kept)
+    assert {"score", "rank", "rank_before", "duplicates", "tokens"} == set(kept[0].metadata["hsca"])
+    assert json.dumps([document.metadata for document in kept])
+
+
+def test_vectors_and_scores_from_metadata():
+    vectors = default_embedder().embed_documents(TEXTS)
+    given = [
+        Document(page_content=text, metadata={"i": i, "embedding": vectors[i].tolist(), "relevance": 1.0 - i / 10})
+        for i, text in enumerate(TEXTS)
+    ]
+    kept = HSCACompressor(score_key="relevance").compress_documents(given, QUERY)
+    assert [score for _, score in found(kept)] == [1.0 - i / 10 for i, _ in found(kept)]
+    assert all("embedding" not in document.metadata for document in kept)
+    with pytest.raises(ValueError, match=r"documents\[0\].metadata\['score'\] must be a number, not None"):
+        HSCACompressor(score_key="score").compress_documents(given, QUERY)
+
+
+def test_langchains_own_embeddings():
+    embedder = DeterministicFakeEmbedding(size=32)
+    kept = HSCACompressor(embedder=embedder, min_score=-1.0).compress_documents(documents(), QUERY)
+    assert len(kept) == 5
+
+
+def test_metadata_that_is_not_json_passes_through():
+    marker = object()
+    given = [Document(page_content=TEXTS[0], metadata={"marker": marker})]
+    assert HSCACompressor().compress_documents(given, QUERY)[0].metadata["marker"] is marker
+
+
+def test_empty_lists():
+    assert HSCACompressor().compress_documents([], QUERY) == []
+    assert HSCARedundantFilter().transform_documents([]) == []
+
+
+def test_options_are_checked_when_it_is_made():
+    with pytest.raises(ValueError, match="similarity_threshold must be between"):
+        HSCACompressor(similarity_threshold=2.0)
+    with pytest.raises(ValueError, match="Extra inputs are not permitted"):
+        HSCACompressor(min_scor=0.1)
+    with pytest.raises(ValueError, match="similarity_threshold must be between"):
+        HSCARedundantFilter(similarity_threshold=0.0)
+
+
+def test_within_a_chain():
+    chain = RunnableLambda(lambda query: HSCACompressor().compress_documents(documents(), query))
+    assert found(chain.invoke(QUERY)) == expected(TEXTS, QUERY)
+
+
+def test_redundant_filter_keeps_the_first_of_each_component():
+    rng = np.random.default_rng(2)
+    vectors = rng.standard_normal((60, 24)).astype(np.float32)
+    vectors[40:] = vectors[:20] * 3.0
+    given = [Document(page_content=str(i), metadata={"embedding": row.tolist()}) for i, row in enumerate(vectors)]
+    kept = HSCARedundantFilter().transform_documents(given)
+    own = sorted(deduplicate(vectors, np.zeros(60), threshold=0.95).keep.tolist())
+    assert [int(document.page_content) for document in kept] == own == list(range(40))
+    assert all(a is b for a, b in zip(kept, given, strict=False))
+    assert asyncio.run(HSCARedundantFilter().atransform_documents(given)) == kept
+
+
+def test_redundant_filter_reads_the_state_of_langchains_filters():
+    class Stateful(Document):
+        state: dict
+
+    given = [Stateful(page_content=str(i), state={"embedded_doc": [1.0, float(i % 2)]}) for i in range(6)]
+    assert HSCARedundantFilter().transform_documents(given) == given[:2]

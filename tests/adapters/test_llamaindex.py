@@ -1,0 +1,72 @@
+"""LlamaIndex with the real package."""
+
+import asyncio
+
+import pytest
+from adapter_cases import OPTIONS, QUERY, TEXTS, expected, needs
+
+needs("llama_index.core")
+
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
+
+from hsca_fast import default_embedder
+from hsca_fast.adapters.llamaindex import HSCAPostprocessor
+
+
+def nodes(scores=None, vectors=None):
+    return [
+        NodeWithScore(
+            node=TextNode(id_=str(i), text=text, metadata={"i": i}, embedding=None if vectors is None else vectors[i]),
+            score=None if scores is None else scores[i],
+        )
+        for i, text in enumerate(TEXTS)
+    ]
+
+
+def found(kept):
+    return [(node.node.metadata["i"], node.score) for node in kept]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_postprocessor_equals_the_library_to_the_bit(options):
+    postprocessor = HSCAPostprocessor(**options)
+    want = expected(TEXTS, QUERY, **options)
+    assert found(postprocessor.postprocess_nodes(nodes(), query_str=QUERY)) == want
+    assert found(asyncio.run(postprocessor.apostprocess_nodes(nodes(), query_str=QUERY))) == want
+
+
+def test_given_vectors_and_scores():
+    vectors = default_embedder().embed_documents(TEXTS).tolist()
+    scores = [0.9, 0.95, 0.4, 0.35, 0.8, 0.2, 0.1, 0.5]
+    kept = found(HSCAPostprocessor().postprocess_nodes(nodes(scores, vectors)))
+    assert kept[0] == (1, 0.95)
+    assert [score for _, score in kept] == sorted((scores[i] for i, _ in kept), reverse=True)
+    query = QueryBundle(QUERY, embedding=default_embedder().embed_query(QUERY).tolist())
+    again = HSCAPostprocessor(rescore=True).postprocess_nodes(nodes(scores, vectors), query)
+    assert found(again) == expected(TEXTS, QUERY)
+
+
+def test_nodes_are_copies_and_the_breakdown_is_no_prompt():
+    given = nodes()
+    kept = HSCAPostprocessor().postprocess_nodes(given, query_str=QUERY)
+    assert all("hsca" not in node.node.metadata for node in given)
+    assert kept[0].node.metadata["hsca"]["rank"] == 0
+    for mode in (MetadataMode.LLM, MetadataMode.EMBED):
+        assert "hsca" not in kept[0].node.get_content(metadata_mode=mode)
+
+
+def test_empty_list_and_bad_nodes():
+    assert HSCAPostprocessor().postprocess_nodes([], query_str=QUERY) == []
+    with pytest.raises(ValueError, match="a query is needed to score them"):
+        HSCAPostprocessor().postprocess_nodes(nodes())
+    mixed = nodes()
+    mixed[2].node.embedding = [1.0, 2.0]
+    with pytest.raises(ValueError, match=r"nodes\[0\] has no embedding, and no embedder was given"):
+        HSCAPostprocessor().postprocess_nodes(mixed, query_str=QUERY)
+
+
+def test_it_is_written_and_read():
+    postprocessor = HSCAPostprocessor(lambda_=0.4, top_n=2)
+    again = HSCAPostprocessor.from_dict(postprocessor.to_dict())
+    assert (again.lambda_, again.top_n) == (0.4, 2)
+    assert found(again.postprocess_nodes(nodes(), query_str=QUERY)) == expected(TEXTS, QUERY, lambda_=0.4, top_n=2)

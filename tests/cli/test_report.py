@@ -1,0 +1,52 @@
+import pytest
+
+from hsca_fast import ConversationMap, HSCAEngine
+from hsca_fast.cli import main
+
+TURNS = ["The keeper lit the lamp. The lamp lit the harbour. Boats came into the harbour."] * 4
+
+
+@pytest.fixture
+def talk(tmp_path):
+    engine = HSCAEngine(max_buffer_chunks=2)
+    engine.ingest_turns(TURNS)
+    engine.save(tmp_path / "talk.engine.jsonl")
+    ConversationMap(engine.get_macro_context()).save(tmp_path / "talk.jsonl")
+    ConversationMap(engine.get_macro_context()).save(tmp_path / "talk.npz")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["talk.engine.jsonl", "talk.jsonl", "talk.npz"])
+def test_saved_conversations(talk, name):
+    assert main(["report", str(talk / name), "-o", str(talk / "page.html")]) == 0
+    assert 'id="map"' in (talk / "page.html").read_text(encoding="utf-8")
+
+
+def test_corpus_and_turns(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("\n".join(TURNS))
+    (tmp_path / "bad.parquet").write_bytes(b"no")
+    out = tmp_path / "page.html"
+    assert main(["report", str(tmp_path / "a.txt"), "-o", str(out), "--title", "Mine"]) == 0
+    assert "<h1>Mine</h1>" in out.read_text(encoding="utf-8")
+    assert main(["report", str(tmp_path / "a.txt"), "-o", str(out), "--as", "turns"]) == 0
+    assert 'id="map"' in out.read_text(encoding="utf-8")
+    assert main(["report", str(tmp_path / "a.txt"), str(tmp_path / "bad.parquet"), "-o", str(out)]) == 1
+    assert "bad.parquet" in capsys.readouterr().err
+
+
+def test_bad_input(tmp_path, capsys):
+    text = tmp_path / "a.txt"
+    text.write_text("x")
+    assert main(["report", str(text), "-o", str(text)]) == 2
+    assert text.read_text() == "x"
+    assert main(["report", str(text), "-o", str(tmp_path / "p.html"), "--as", "conversation"]) == 1
+    assert main(["report", str(text), str(text), "-o", str(tmp_path / "p.html"), "--as", "conversation"]) == 2
+    assert main(["report", str(tmp_path / "none"), "-o", str(tmp_path / "p.html")]) == 1
+    assert main(["report", str(text), "-o", str(tmp_path / "no" / "p.html")]) == 3
+    assert "a.txt" in capsys.readouterr().err
+
+
+def test_without_plotly(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("hsca_fast.cli.report.find_spec", lambda name: None)
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "p.html")]) == 2
+    assert "hsca_fast[viz]" in capsys.readouterr().err
