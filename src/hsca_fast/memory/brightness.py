@@ -5,10 +5,11 @@ append_chunk ─► score_step, step after step ─► prune(budget) ─► [sti
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
 import zipfile
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -26,7 +27,7 @@ from hsca_fast.memory.presets import LIMIT, PRESET_FIELDS, MemoryPreset, as_pres
 SYSTEM = "system"
 """Chunks of this role are never pruned."""
 
-_FORMAT = "hsca active context 1"
+_MAGIC = b"hsca active context 1\n"
 _Key = tuple[str, int, str]
 
 
@@ -413,7 +414,6 @@ class ActiveContext:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, which is replaced whole or not at all."""
         header = {
-            "format": _FORMAT,
             "preset": asdict(self._preset),
             "ids": self._ids,
             "sentence_ids": self._sentence_ids,
@@ -421,26 +421,33 @@ class ActiveContext:
             "is_turn_open": self._is_turn_open,
         }
         columns = {name: getattr(self, f"_{name}").values for name in _COLUMNS}
+        content = io.BytesIO()
+        np.savez(content, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **columns)
         with replacing(path) as stream:
-            np.savez(stream, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **columns)
+            stream.write(_MAGIC + hashlib.sha256(content.getbuffer()).digest())
+            stream.write(content.getbuffer())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ActiveContext:
         """Read what `save` wrote. What is damaged, or no such file, is a ValueError that names the path."""
+        with open(path, "rb") as stream:
+            magic, digest, content = stream.read(len(_MAGIC)), stream.read(32), stream.read()
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            if magic != _MAGIC:
+                raise ValueError(f"it does not begin with {_MAGIC!r}")
+            if hashlib.sha256(content).digest() != digest:  # before anything is parsed
+                raise ValueError("it is damaged or cut off")
+            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
                 header = json.loads(arrays["header"].tobytes().decode())
                 columns = {name: arrays[name] for name in _COLUMNS}
             return cls._restored(header, columns)
-        except (KeyError, TypeError, ValueError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except (KeyError, TypeError, ValueError, IndexError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(f"{os.fspath(path)} is not an active context: {error}") from error
 
     @classmethod
     def _restored(cls, header: object, columns: dict[str, npt.NDArray[Any]]) -> ActiveContext:
         """Replays the chunks, so that a file can hold nothing that calls could not have made, then takes the columns over."""
-        fields = Fields("header", header, ("format", "preset", "ids", "sentence_ids", "messages", "is_turn_open"))
-        if fields.text("format") != _FORMAT:
-            raise ValueError(f"format is {fields.text('format')!r}, not {_FORMAT!r}")
+        fields = Fields("header", header, ("preset", "ids", "sentence_ids", "messages", "is_turn_open"))
         for name, column in columns.items():
             if column.ndim != 1 or column.dtype != _COLUMNS[name]:
                 raise ValueError(f"{name} must be a row of {np.dtype(_COLUMNS[name])}")
@@ -466,7 +473,10 @@ class ActiveContext:
         if len(brightness) and not -LIMIT <= brightness.min() <= brightness.max() <= context.preset.max_brightness:
             raise ValueError("brightness is out of range")
         for name in ("live", "pinned", "brightness"):
-            getattr(context, f"_{name}").values[:] = columns[name]
+            values = getattr(context, f"_{name}").values
+            if len(values) != len(columns[name]):
+                raise ValueError(f"{name} has {len(columns[name])} elements, not {len(values)}")
+            values[:] = columns[name]
         if max(columns["live"].max(initial=0), columns["pinned"].max(initial=0)) > 1:
             raise ValueError("live and pinned must be 0 or 1")
         if len(ids):
