@@ -101,6 +101,7 @@ class DrawerStore:
         self._drawer_of: dict[int, str] = {}
         self._seen = 0
         self._generation = -1
+        self._stale = 0  # records that a newer one of the same drawer has replaced, but a crash kept from being deleted
         self._cascade: CascadeIndex | None = None
         # What the next search adds to it (sequence, record) and removes from it.
         self._new: dict[int, str] = {}
@@ -145,6 +146,7 @@ class DrawerStore:
         ]
         if stale:
             self._index.delete(stale)
+            self._stale = 0
         return self._index
 
     def _refresh(self, index: SemanticIndex) -> None:
@@ -155,6 +157,7 @@ class DrawerStore:
         if len(self._records) != index.count() and self._generation >= 0:  # something was deleted elsewhere
             self._forget()
             self._take_new(index)
+        self._stale = index.count() - len(self._records)
         self._generation = generation
 
     def _take_new(self, index: SemanticIndex) -> None:
@@ -168,6 +171,7 @@ class DrawerStore:
         before = self._records.get(drawer)
         if before is not None and before[1] > sequence:
             return None
+        self._records.pop(drawer, None)  # it is now the last that was written
         self._records[drawer] = record, sequence
         self._drawer_of[sequence] = drawer
         self._new[sequence] = record
@@ -224,7 +228,7 @@ class DrawerStore:
             return {record.turn_id: _drawer(record) for record in index.get_many(known)}
 
     def page(self, offset: int, limit: int | None) -> list[Drawer]:
-        """Drawers in the order in which they were first put."""
+        """Drawers in order of writing."""
         with self._lock:
             self._reading()
             stop = None if limit is None else offset + limit
@@ -269,8 +273,8 @@ class DrawerStore:
             asked = as_rows(vector, "the query's embedding", width=index.model.dim, ndim=(1,))
             allowed = None
             if where is not None and text is None and not _mentions_contains(where):
-                hits = index.query(asked[0], k, where=check_where(_renamed(where)), lexical=False)
-                return [Found(_drawer(hit), hit.score) for hit in hits if self._is_current(hit)]
+                hits = index.query(asked[0], k + self._stale, where=check_where(_renamed(where)), lexical=False)
+                return [Found(_drawer(hit), hit.score) for hit in hits if self._is_current(hit)][:k]
             if where is not None or text is not None:
                 allowed = np.array([drawer.sequence for drawer in self.matching(where, text)], np.int64)
                 if not len(allowed):
@@ -305,7 +309,7 @@ class DrawerStore:
                 hits = [hit for hit in index.query(query, len(self._records), vector=False) if hit.id in wanted]
             else:
                 inside = None if where is None else check_where(_renamed(where))
-                hits = index.query(query, k, where=inside, vector=False)
+                hits = index.query(query, k + self._stale, where=inside, vector=False)
             hits = [hit for hit in hits if self._is_current(hit)][:k]
         return [Found(_drawer(hit), hit.score) for hit in hits]
 
