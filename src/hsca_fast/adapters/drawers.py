@@ -20,7 +20,7 @@ import numpy.typing as npt
 from hsca_fast._native.inputs import Texts
 from hsca_fast.memory.filters import FIELDS, MISSING, Column, Mask, Where, check_where, where_mask
 from hsca_fast.memory.index import SemanticIndex
-from hsca_fast.memory.records import Record
+from hsca_fast.memory.records import Hit, Record
 from hsca_fast.memory.search import SearchSettings
 from hsca_fast.memory.store_files import MANIFEST
 from hsca_fast.vectors.arrays import Float32, as_rows
@@ -101,9 +101,11 @@ class DrawerStore:
         self._drawer_of: dict[int, str] = {}
         self._seen = 0
         self._generation = -1
+        self._stale = 0  # records that a newer one of the same drawer has replaced, but a crash kept from being deleted
         self._cascade: CascadeIndex | None = None
-        self._in_cascade = 0  # up to this sequence
-        self._gone: list[int] = []  # of those, what is to be removed from it
+        # What the next search adds to it (sequence, record) and removes from it.
+        self._new: dict[int, str] = {}
+        self._gone: list[int] = []
 
     # ---- opening
 
@@ -140,10 +142,11 @@ class DrawerStore:
             record.id
             for batch in self._index.iter_records(_AT_ONCE)
             for record in batch
-            if self._records[record.turn_id][0] != record.id
+            if not self._is_current(record)
         ]
         if stale:
             self._index.delete(stale)
+            self._stale = 0
         return self._index
 
     def _refresh(self, index: SemanticIndex) -> None:
@@ -154,6 +157,7 @@ class DrawerStore:
         if len(self._records) != index.count() and self._generation >= 0:  # something was deleted elsewhere
             self._forget()
             self._take_new(index)
+        self._stale = index.count() - len(self._records)
         self._generation = generation
 
     def _take_new(self, index: SemanticIndex) -> None:
@@ -167,16 +171,21 @@ class DrawerStore:
         before = self._records.get(drawer)
         if before is not None and before[1] > sequence:
             return None
+        self._records.pop(drawer, None)  # it is now the last that was written
         self._records[drawer] = record, sequence
         self._drawer_of[sequence] = drawer
+        self._new[sequence] = record
         if before is None:
             return None
         self._drop(before[1])
         return before[0]
 
+    def _is_current(self, record: Record | Hit) -> bool:
+        return self._records.get(record.turn_id, ("",))[0] == record.id
+
     def _drop(self, sequence: int) -> None:
         self._drawer_of.pop(sequence, None)
-        if sequence <= self._in_cascade:
+        if self._new.pop(sequence, None) is None:
             self._gone.append(sequence)
 
     # ---- what is there
@@ -219,7 +228,7 @@ class DrawerStore:
             return {record.turn_id: _drawer(record) for record in index.get_many(known)}
 
     def page(self, offset: int, limit: int | None) -> list[Drawer]:
-        """Drawers in the order in which they were first put."""
+        """Drawers in order of writing."""
         with self._lock:
             self._reading()
             stop = None if limit is None else offset + limit
@@ -236,7 +245,7 @@ class DrawerStore:
         if index is None:
             return
         for batch in index.iter_records(_AT_ONCE, where=inside):
-            kept = np.array([self._records.get(record.turn_id, ("",))[0] == record.id for record in batch], bool)
+            kept = np.array([self._is_current(record) for record in batch], bool)
             if where is not None and inside is None:
                 kept &= _mask(where, _Batch(batch))
             if text is not None:
@@ -261,17 +270,16 @@ class DrawerStore:
             index = self._reading()
             if index is None or k < 1 or not self._records:
                 return []
+            asked = as_rows(vector, "the query's embedding", width=index.model.dim, ndim=(1,))
             allowed = None
+            if where is not None and text is None and not _mentions_contains(where):
+                hits = index.query(asked[0], k + self._stale, where=check_where(_renamed(where)), lexical=False)
+                return [Found(_drawer(hit), hit.score) for hit in hits if self._is_current(hit)][:k]
             if where is not None or text is not None:
                 allowed = np.array([drawer.sequence for drawer in self.matching(where, text)], np.int64)
                 if not len(allowed):
                     return []
-            found = self._tiers(index).search(
-                as_rows(vector, "the query's embedding", width=index.model.dim, ndim=(1,)),
-                min(k, len(self._records)),
-                mode="exact",
-                allowed_ids=allowed,
-            )
+            found = self._tiers(index).search(asked, min(k, len(self._records)), mode="exact", allowed_ids=allowed)
             scores = {int(s): float(score) for s, score in zip(found.ids[0], found.scores[0], strict=True) if s >= 0}
             records = index.get_many([self._records[self._drawer_of[sequence]][0] for sequence in scores])
         return [Found(_drawer(record), scores[record.sequence]) for record in records]
@@ -283,16 +291,11 @@ class DrawerStore:
         if self._gone:
             self._cascade.remove(self._gone)
             self._gone = []
-        new = [
-            (sequence, self._records[drawer][0])
-            for sequence, drawer in self._drawer_of.items()
-            if sequence > self._in_cascade
-        ]
+        new = list(self._new.items())
         for start in range(0, len(new), _AT_ONCE):
-            part = new[start : start + _AT_ONCE]
-            self._cascade.add(index.vectors([record for _, record in part]), ids=[sequence for sequence, _ in part])
-        if new:
-            self._in_cascade = max(sequence for sequence, _ in new)
+            sequences, records = zip(*new[start : start + _AT_ONCE], strict=True)
+            self._cascade.add(index.vectors(records), ids=sequences)
+        self._new.clear()
         return self._cascade
 
     def with_words(self, query: str, k: int, *, where: Where | None = None) -> list[Found]:
@@ -306,8 +309,8 @@ class DrawerStore:
                 hits = [hit for hit in index.query(query, len(self._records), vector=False) if hit.id in wanted]
             else:
                 inside = None if where is None else check_where(_renamed(where))
-                hits = index.query(query, k, where=inside, vector=False)
-            hits = [hit for hit in hits if self._records.get(hit.turn_id, ("",))[0] == hit.id][:k]
+                hits = index.query(query, k + self._stale, where=inside, vector=False)
+            hits = [hit for hit in hits if self._is_current(hit)][:k]
         return [Found(_drawer(hit), hit.score) for hit in hits]
 
     # ---- changing
