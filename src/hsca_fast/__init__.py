@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from hsca_fast.corpus.partition import PartitionResult
     from hsca_fast.corpus.readers import InputError
     from hsca_fast.files import Tear, TornFileWarning
+    from hsca_fast.memory.brightness import ActiveContext, ChunkState, PruneReport, Resurrection, resurrect_from
     from hsca_fast.memory.chunking import (
         Chunk,
         ChunkStream,
@@ -159,6 +160,7 @@ _NAMES = {
     "corpus.partition": "PartitionResult",
     "corpus.readers": "InputError",
     "files": "Tear TornFileWarning",
+    "memory.brightness": "ActiveContext ChunkState PruneReport Resurrection resurrect_from",
     "memory.chunking": "Chunk ChunkStream chunk_text embedding_windows merge_short_lines sentence_ids turn_pair_windows",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
     "memory.index": "SemanticIndex",
@@ -211,6 +213,7 @@ __all__ = [
     "RECENCY_DECAY",
     "SCOPE_WEIGHT",
     "SNAPSHOT_PRESETS",
+    "ActiveContext",
     "ArrowScorer",
     "AssembledContext",
     "AuthoredDocument",
@@ -226,6 +229,7 @@ __all__ = [
     "CategoryTotal",
     "Chunk",
     "ChunkResult",
+    "ChunkState",
     "ChunkStream",
     "ClaimGraph",
     "ClaimNode",
@@ -277,12 +281,14 @@ __all__ = [
     "ProfileBook",
     "ProfileError",
     "Provenance",
+    "PruneReport",
     "RecallConfig",
     "Record",
     "Relation",
     "RelationalWeights",
     "Report",
     "ResolvedProfile",
+    "Resurrection",
     "RetrievalProfile",
     "Rotation",
     "ScoreBatch",
@@ -368,6 +374,7 @@ __all__ = [
     "recent_tail",
     "relational_weights",
     "repair",
+    "resurrect_from",
     "score_dataset",
     "score_text",
     "score_texts",
