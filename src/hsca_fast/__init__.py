@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from hsca_fast.corpus.partition import PartitionResult
     from hsca_fast.corpus.readers import InputError
     from hsca_fast.files import Tear, TornFileWarning
-    from hsca_fast.memory.brightness import ActiveContext, PruneReport, Resurrection, resurrect_from
+    from hsca_fast.memory.brightness import ActiveContext, ChunkState, PruneReport, Resurrection, resurrect_from
     from hsca_fast.memory.chunking import (
         Chunk,
         ChunkStream,
@@ -170,7 +170,7 @@ _NAMES = {
     "corpus.partition": "PartitionResult",
     "corpus.readers": "InputError",
     "files": "Tear TornFileWarning",
-    "memory.brightness": "ActiveContext PruneReport Resurrection resurrect_from",
+    "memory.brightness": "ActiveContext ChunkState PruneReport Resurrection resurrect_from",
     "memory.chunking": "Chunk ChunkStream chunk_text embedding_windows merge_short_lines sentence_ids turn_pair_windows",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
     "memory.eviction": "Eviction",
@@ -249,6 +249,7 @@ __all__ = [
     "CategoryTotal",
     "Chunk",
     "ChunkResult",
+    "ChunkState",
     "ChunkStream",
     "ClaimGraph",
     "ClaimNode",

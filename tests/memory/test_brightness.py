@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsca_fast import MEMORY_PRESETS, ActiveContext, MemoryPreset, resurrect_from
+from hsca_fast import MEMORY_PRESETS, ActiveContext, HashEmbedder, MemoryPreset, SemanticIndex, resurrect_from
 from hsca_fast._reference import brightness as reference
 from hsca_fast.memory.presets import LIMIT
 
@@ -212,6 +212,24 @@ def test_an_index_and_a_context_joined():
     assert resurrect_from(index, context, "lamp?", max_results=0).referenced == ()
     assert resurrect_from(index, context, "lamp?", budget=0).referenced == ()
     assert len(index.touched) == 1  # nothing to count
+
+
+@pytest.mark.parametrize("name", sorted(MEMORY_PRESETS))
+def test_with_the_index_itself(name, tmp_path):
+    texts = ["The lamp stands in the tower.", "Gulls cry over the harbour.", "The oil of the lamp is in the cellar."]
+    context = ActiveContext(preset=replace(MEMORY_PRESETS[name], anchors=False, keep_prunable=0))
+    with SemanticIndex.open(tmp_path / "store", embedder=HashEmbedder(64)) as index:
+        ids = index.append(texts, turn_id="1", role="user")
+        stranger = index.append(["A lamp of another talk."], turn_id="7", role="user")
+        for chunk_id in ids:
+            context.append_chunk(chunk_id, 8, turn_id="1", role="user")
+        context.end_turn()
+        context.prune(0)
+        found = resurrect_from(index, context, "the lamp in the tower", budget=16, max_results=4)
+        assert set(found.revived) == {ids[0], ids[2]}
+        assert set(found.unknown) <= set(stranger)  # the seed may stop before it gets there
+        assert found.n_tokens == 16
+        assert [index.get(id).reference_count for id in ids] == [1, 0, 1]
 
 
 def test_what_the_user_said_counts_more_in_the_later_preset():
