@@ -29,18 +29,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     text.shrink_to_fit();  // a sanitizer shall see a read past the end
     const std::string_view view(text.data(), text.size());
 
+    Stop stop(nullptr);
     std::vector<std::int32_t> ids;
-    tokenizer().encode(view, ids);
+    tokenizer().encode(view, ids, stop);
     require(ids.size() <= text.size() * 3, "more tokens than normalized characters");
     for (const std::int32_t id : ids) require(id >= 0 && static_cast<std::size_t>(id) < kCount, "id out of range");
 
     const std::size_t cut = size && !text.empty() ? data[0] * text.size() / 256 : 0;
     const std::vector<char> first(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(cut));
     std::vector<std::int32_t> apart, together;
-    tokenizer().encode({first.data(), first.size()}, apart);
-    tokenizer().encode(view.substr(cut), apart);
+    tokenizer().encode({first.data(), first.size()}, apart, stop);
+    tokenizer().encode(view.substr(cut), apart, stop);
     const std::string spaced = std::string(first.begin(), first.end()) + " " + std::string(view.substr(cut));
-    tokenizer().encode(spaced, together);
+    tokenizer().encode(spaced, together, stop);
     require(apart == together, "a space does not part two texts");
 
     std::vector<std::int8_t> rows;

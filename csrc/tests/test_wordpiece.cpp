@@ -14,7 +14,8 @@ const std::vector<std::string_view> kTokens = {"[PAD]", "[UNK]", "[MASK]", "un",
 std::vector<std::int32_t> encode(std::string_view text) {
     static const WordPiece tokenizer{kTokens};
     std::vector<std::int32_t> ids;
-    tokenizer.encode(text, ids);
+    hsca::Stop stop(nullptr);
+    tokenizer.encode(text, ids, stop);
     return ids;
 }
 

@@ -1,6 +1,7 @@
 import json
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hsca_fast import CascadeIndex, calibrate_thresholds, fit_rotation
 from hsca_fast._native import vectors as native
 from hsca_fast._reference import cascade as reference
 from hsca_fast.vectors.calibration import exit_candidates
+from hsca_fast.vectors.coded_tier import CodedTier
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden/libravdb/cascade.json").read_text())
 DIMS = (8, 32, 96)
@@ -103,17 +105,17 @@ def test_recorded_cascades(case, monkeypatch):
 
     records = case["input"]["records"] or []
     index = CascadeIndex()
-    real = CascadeIndex._encode
+    real = CodedTier.fill
     for number, record in enumerate(records):
         skipped = record.get("skip_tiers") or []
 
-        def encode(self, tier, begin, end, skipped=skipped):
-            if self.dims[tier] not in skipped and tier + 1 not in skipped:
-                real(self, tier, begin, end)
+        def fill(self, rows, runs, skipped=skipped):
+            if self.width not in skipped and index.dims.index(self.width) + 1 not in skipped:
+                real(self, rows, runs)
 
-        monkeypatch.setattr(CascadeIndex, "_encode", encode)
+        monkeypatch.setattr(CodedTier, "fill", fill)
         index.add(dense(record["v"]), ids=[number])
-    monkeypatch.setattr(CascadeIndex, "_encode", real)
+    monkeypatch.setattr(CodedTier, "fill", real)
     has_gaps = any(record.get("skip_tiers") for record in records)  # a later add may have filled them again
     if case["input"]["backfill"]:
         assert not any(index.backfill().missing.values())
@@ -385,7 +387,8 @@ def test_a_failed_tier_loses_nothing_and_is_backfilled(broken, monkeypatch):
         def __getattr__(self, name):
             return getattr(self.codes, name)
 
-    index._tiers[broken] = Failing(index._tiers[broken])
+    tier = index._tiers[broken]
+    tier.codes = Failing(tier.codes)
     with pytest.warns(RuntimeWarning, match=f"tier {DIMS[broken]} lacks 60 vectors"):
         index.add(rest, ids=range(60, 120))
     assert index.ntotal == 120
@@ -399,7 +402,7 @@ def test_a_failed_tier_loses_nothing_and_is_backfilled(broken, monkeypatch):
 
     with pytest.warns(RuntimeWarning, match="lacks 60"):
         assert index.backfill().missing[DIMS[broken]] == 60
-    index._tiers[broken] = index._tiers[broken].codes
+    tier.codes = tier.codes.codes
     report = index.backfill()
     assert report.rebuilt == {width: 60 * (i == broken) for i, width in enumerate(DIMS)}
     assert not any(report.missing.values())
@@ -409,22 +412,102 @@ def test_a_failed_tier_loses_nothing_and_is_backfilled(broken, monkeypatch):
         assert a.tier.tolist() == b.tier.tolist()
 
 
-def test_an_interrupt_leaves_no_tier_unmarked(monkeypatch):
-    index = filled(40)
-    calls = []
+class InterruptAt:
+    """Ctrl-C before the given line of the package's own code is run, counted from the start of the block."""
 
-    def interrupted(self, number, begin, end):
-        calls.append(number)
-        raise KeyboardInterrupt
+    def __init__(self, line):
+        self.left = line
 
-    with monkeypatch.context() as patch:
-        patch.setattr(CascadeIndex, "_encode", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            index.add(made(10, seed=4))
-    assert calls == [2]
-    assert index.dirty == {8: 10, 32: 10, 96: 10}
-    assert index.search(made(1), 50, mode="exact").ids.min() == 0
-    assert index.backfill().rebuilt == {8: 10, 32: 10, 96: 10}
+    def trace(self, frame, event, _):
+        if "hsca_fast" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self.trace
+
+    def __enter__(self):
+        self.before = sys.gettrace()
+        sys.settrace(self.trace)
+
+    def __exit__(self, *_):
+        sys.settrace(self.before)
+
+
+CHANGES = {
+    "add": (lambda index, pool: index.add(pool[40:60], ids=range(40, 60)), set(range(60))),
+    "remove": (lambda index, pool: index.remove([0, 3, 20, 39]), set(range(40)) - {0, 3, 20, 39}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_interrupt_anywhere_leaves_all_or_nothing(change):
+    pool, query = made(80), made(1, seed=1)
+    act, after = CHANGES[change]
+    seen = set()
+    for line in range(1000):
+        index = CascadeIndex(DIMS)
+        index.add(pool[:40])
+        try:
+            with InterruptAt(line):
+                act(index, pool)
+            finished = True
+        except KeyboardInterrupt:
+            finished = False
+        present = set(index.ids.tolist())
+        assert present in (set(range(40)), after)
+        assert len(index) == len(present) == len(index.ids)
+        assert all((i in index) == (i in present) for i in range(80))
+        seen.add((present == after, any(index.dirty.values())))
+        # Rows that no tier has must not count as if it had them once the index goes on.
+        for step in range(2):
+            anew = CascadeIndex(DIMS)
+            anew.add(pool[sorted(present)], ids=sorted(present))
+            found, expected = (each.search(query, 100, mode="exact") for each in (index, anew))
+            assert found.ids.tolist() == expected.ids.tolist()
+            assert found.scores.tobytes() == expected.scores.tobytes()
+            if not step:
+                index.add(pool[60:80], ids=range(60, 80))
+                present |= set(range(60, 80))
+        index.backfill()
+        assert not any(index.dirty.values())
+        found, expected = (each.search(query, 5, mode="exact") for each in (index, anew))
+        assert found.ids.tolist() == expected.ids.tolist()
+        if finished:
+            break
+    assert finished
+    assert seen == {(False, False), (True, True), (True, False)} or change == "remove"
+
+
+def test_searches_beside_adds():
+    # Memory that an add replaces must outlive the searches that read it, and they see one state of the index.
+    pool = made(12000, 192)
+    index = CascadeIndex((64, 192))
+    index.add(pool[:200])
+    wrong, stop = [], threading.Event()
+
+    def ask():
+        while not stop.is_set():
+            before = len(index)
+            try:
+                found = index.search(pool[:20], 1, mode="exact")
+                if found.ids[:, 0].tolist() != list(range(20)) or before > len(index):
+                    wrong.append(found.ids)
+            except Exception as error:
+                wrong.append(error)
+
+    askers = [threading.Thread(target=ask) for _ in range(2)]
+    for asker in askers:
+        asker.start()
+    for begin in range(200, len(pool), 200):
+        index.add(pool[begin : begin + 200])
+    stop.set()
+    for asker in askers:
+        asker.join()
+    assert not wrong
+    assert len(index) == len(pool)
 
 
 def test_leading_segments_follow_the_vectors():
@@ -434,10 +517,10 @@ def test_leading_segments_follow_the_vectors():
     index = CascadeIndex((64, 192))
     for row in early:
         index.add(row)
-    assert index._tiers[1].lead == 1
+    assert index._tiers[1].codes.lead == 1
     for begin in range(0, 400, 7):
         index.add(late[begin : begin + 7])
-    assert index._tiers[1].lead == 3
+    assert index._tiers[1].codes.lead == 3
     anew = CascadeIndex((64, 192))
     anew.add(np.concatenate([early, late]))
     a, b = (each.search(late[:9], 20, mode="exact") for each in (index, anew))
@@ -474,7 +557,7 @@ def test_calibration_reaches_its_recall():
         if exited.size > 50:
             assert recall(found, exited) >= 0.9
     own = filled(2000)
-    sizes = [own._funnel_sizes(r, 10) for r in (0.5, 0.9, 1.0)]
+    sizes = [own._funnel_sizes(own._snapshot(), r, 10) for r in (0.5, 0.9, 1.0)]
     assert sizes == sorted(sizes)
 
 

@@ -53,8 +53,11 @@ def test_bad_factories():
         CascadeIndex(DIMS, full_factory=3)
     index = CascadeIndex(DIMS, thresholds=(1.0,), full_factory="IVF400,Flat")
     index.add(made(20))
-    with pytest.raises(ValueError, match="cannot hold these 20 vectors"):
-        index.search(made(1))
+    with pytest.warns(RuntimeWarning, match="cannot hold these 20 vectors yet .* searched natively"):
+        found = index.search(made(1), 5)
+    assert found.ids.tolist() == index.search(made(1), 5, mode="exact").ids.tolist()
+    with pytest.raises(ValueError, match="'IDMap,Flat': the ids are kept here"):
+        CascadeIndex(DIMS, full_factory="IDMap,Flat")
 
 
 def test_the_file_is_a_cache(tmp_path, monkeypatch):
@@ -97,6 +100,8 @@ def test_an_index_of_another_shape_is_not_taken():
 
 
 def _search_in_child(index, queries, connection):
+    if not isinstance(index, CascadeIndex):
+        index = index()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         connection.send((index.search(queries, 5).ids.tolist(), [str(w.message) for w in caught]))
@@ -117,6 +122,32 @@ def test_search_in_a_forked_child(factory):
     process.join(60)
     assert ids == index.search(queries, 5, mode="exact").ids.tolist()
     assert any("forked process" in message for message in messages) == (factory != "Flat")
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("source", ["made", "loaded"])
+def test_an_index_made_in_a_forked_child(source, tmp_path):
+    index = index_of("HNSW16")
+    queries = made(200, seed=1)
+    faiss.omp_set_num_threads(2)  # the threads that a child does not have
+    try:
+        index.search(queries, 5)
+        index.save(tmp_path)
+        make = (lambda: index_of("HNSW16")) if source == "made" else (lambda: CascadeIndex.load(tmp_path))
+        context = multiprocessing.get_context("fork")
+        parent, child = context.Pipe()
+        process = context.Process(target=_search_in_child, args=(make, queries, child))
+        process.start()
+        answered = parent.poll(30)
+        if not answered:
+            process.kill()
+        assert answered
+        ids, messages = parent.recv()
+        process.join(60)
+    finally:
+        faiss.omp_set_num_threads(1)
+    assert ids == index.search(queries, 5, mode="exact").ids.tolist()
+    assert any("forked process" in message for message in messages)
 
 
 def test_faiss_is_asked_for_by_name():

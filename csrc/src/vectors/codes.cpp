@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace hsca {
 
@@ -65,6 +66,7 @@ std::size_t leading_segments(const Rows& rows, std::size_t width, double share) 
 
 bool encode_tier(const Rows& rows, std::size_t begin, std::size_t end, const TierShape& shape, double eps, Isa isa,
                  Stop& stop, const TierColumns& out) {
+    if (shape.width > kMaxWidth) throw std::invalid_argument("encode_tier: vectors too wide");
     const VectorKernels& kernels = vector_kernels(isa);
     const std::size_t padded = shape.segments * kSegment, tail = shape.tail_bytes(),
                       later = shape.segments - shape.lead;

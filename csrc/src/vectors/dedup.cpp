@@ -167,7 +167,9 @@ bool connected_components(const Rows& rows, double threshold, std::size_t thread
                           std::span<std::uint32_t> component) {
     if (component.size() != rows.n || rows.n >= kNoRow)
         throw std::invalid_argument("connected_components: sizes do not match");
-    if (rows.n == 0) return true;
+    if (rows.dims == 0) std::iota(component.begin(), component.end(), 0u);  // like no other, as rows of zeros
+    if (rows.n == 0 || rows.dims == 0) return true;
+    if (rows.dims > kMaxWidth) throw std::invalid_argument("connected_components: vectors too wide");
     std::vector<float> inverse(rows.n);
     prefix_inverse(rows, rows.dims, 0.0, isa, inverse);
     if (are_extreme(inverse)) {

@@ -392,7 +392,8 @@ inline float lane_total(const float* lanes) {
 }
 
 void quantise(const float* segment, float factor, float step, std::int8_t* codes, float* energy, float* error) {
-    const float inverse_step = step > 0.0f ? 1.0f / step : 0.0f;
+    // The inverse of a smaller step is infinite: such values have the code 0, and are all error.
+    const float inverse_step = step > 3e-39f ? 1.0f / step : 0.0f;
     float energies[kLanes] = {}, errors[kLanes] = {};
     for (std::size_t j = 0; j < kSegment; j += kLanes) {
         for (std::size_t l = 0; l < kLanes; ++l) {

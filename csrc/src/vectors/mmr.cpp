@@ -1,6 +1,7 @@
 #include "hsca/vectors/mmr.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -46,11 +47,8 @@ class Picker {
     bool run(Stop& stop, std::span<std::int64_t> picks) {
         for (std::size_t p = 0; p < picks.size(); ++p) {
             if (stop.requested()) return false;
-            const std::size_t group = best_group(p);
-            auto& heap = heaps_[group];
-            const std::uint32_t row = heap.front().row;
-            std::pop_heap(heap.begin(), heap.end());
-            heap.pop_back();
+            const auto [group, row] = best(p);
+            take(heaps_[group], row);
             picks[p] = row;
             ++picked_in_[group];
             std::copy_n(rows_.row(row), rows_.dims, picked_rows_.begin() + static_cast<std::ptrdiff_t>(p * rows_.dims));
@@ -100,27 +98,61 @@ class Picker {
         return config_.group_weight * (static_cast<double>(picked_in_[group]) / static_cast<double>(n_picked));
     }
 
-    // The group whose first candidate, brought up to date, is the best of all.
-    std::size_t best_group(std::size_t n_picked) {
-        std::size_t best = heaps_.size();
+    struct Best {
+        std::size_t group;
+        std::uint32_t row;
+    };
+
+    // The best candidate of all, brought up to date. A heap has its best first, but a great penalty rounds values that
+    // differ to one: those are set aside and looked at for the lowest row.
+    Best best(std::size_t n_picked) {
+        Best found{heaps_.size(), 0};
         double best_value = 0.0;
-        const auto is_better = [&](double found, std::uint32_t row) {
-            return best == heaps_.size() || found > best_value ||
-                   (found == best_value && row < heaps_[best].front().row);
-        };
         for (std::size_t g = 0; g < heaps_.size(); ++g) {
             auto& heap = heaps_[g];
             const double minus = penalty(g, n_picked);
-            while (!heap.empty() && is_better(heap.front().value - minus, heap.front().row)) {
-                if (heap.front().seen == n_picked) {
-                    best_value = heap.front().value - minus;
-                    best = g;
+            aside_.clear();
+            while (!heap.empty()) {
+                const Candidate& top = heap.front();
+                const double value = top.value - minus;
+                const bool is_tie = found.group != heaps_.size() && value == best_value;
+                if (found.group != heaps_.size() && (value < best_value || (is_tie && minus == 0.0 && top.row > found.row)))
                     break;
+                if (top.seen != n_picked) {
+                    refresh_top(heap, n_picked);
+                    continue;
                 }
-                refresh_top(heap, n_picked);
+                if (!is_tie || top.row < found.row) {
+                    best_value = value;
+                    found = {g, top.row};
+                }
+                if (runner_up(heap) - minus < best_value) break;
+                aside_.push_back(top);
+                std::pop_heap(heap.begin(), heap.end());
+                heap.pop_back();
+            }
+            for (const Candidate& candidate : aside_) {
+                heap.push_back(candidate);
+                std::push_heap(heap.begin(), heap.end());
             }
         }
-        return best;
+        return found;
+    }
+
+    static double runner_up(const std::vector<Candidate>& heap) noexcept {
+        double value = -std::numeric_limits<double>::infinity();
+        for (std::size_t i = 1; i < std::min<std::size_t>(3, heap.size()); ++i) value = std::max(value, heap[i].value);
+        return value;
+    }
+
+    static void take(std::vector<Candidate>& heap, std::uint32_t row) {
+        if (heap.front().row == row) {
+            std::pop_heap(heap.begin(), heap.end());
+            heap.pop_back();
+            return;
+        }
+        std::erase_if(heap, [row](const Candidate& candidate) { return candidate.row == row; });
+        std::make_heap(heap.begin(), heap.end());
     }
 
     void refresh_top(std::vector<Candidate>& heap, std::size_t n_picked) {
@@ -144,6 +176,7 @@ class Picker {
     std::vector<float> inverse_;
     std::vector<double> similarity_;
     std::vector<std::vector<Candidate>> heaps_;
+    std::vector<Candidate> aside_;
     std::vector<std::size_t> picked_in_;
     std::vector<float> picked_rows_, picked_inverse_, products_;
 };

@@ -40,11 +40,12 @@ bool embed_texts(const WordPiece& tokenizer, const StaticModel& model, std::span
     return parallel_for(texts.size(), threads, 16, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
         for (std::size_t text = begin; text < end; ++text) {
             ids[worker].clear();
-            tokenizer.encode(texts[text], ids[worker]);
+            if (!tokenizer.encode(texts[text], ids[worker], stop)) return;
             float* sum = out.data() + text * dim;
             std::fill_n(sum, dim, 0.0f);
-            for (const std::int32_t id : ids[worker]) {
-                const auto token = static_cast<std::size_t>(id);
+            for (std::size_t i = 0; i < ids[worker].size(); ++i) {
+                if (i % 8192 == 0 && stop.requested()) return;
+                const auto token = static_cast<std::size_t>(ids[worker][i]);
                 add_row(model.rows.data() + token * model.width, model.scales[token], dim, sum);
             }
             const double norm = std::sqrt(square_sum(sum, dim));

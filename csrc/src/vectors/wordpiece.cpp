@@ -76,7 +76,7 @@ WordPiece::WordPiece(std::span<const std::string_view> tokens) {
         std::size_t slot = spread(hash) & (slots_.size() - 1);
         while (slots_[slot].id >= 0) slot = (slot + 1) & (slots_.size() - 1);
         slots_[slot] = {static_cast<std::uint32_t>(hash >> 32), id};
-        if (text == "[UNK]") unknown_ = id;
+        if (text == "[UNK]" && !continues) unknown_ = id;
         for (const std::string_view special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
             if (text == special && !continues) special_.emplace_back(special, id);
         }
@@ -140,7 +140,7 @@ std::size_t WordPiece::add_special(std::string_view text, Word& word, std::vecto
     return 0;
 }
 
-void WordPiece::encode(std::string_view text, std::vector<std::int32_t>& ids) const {
+bool WordPiece::encode(std::string_view text, std::vector<std::int32_t>& ids, Stop& stop) const {
     const auto* at = reinterpret_cast<const unsigned char*>(text.data());
     const auto* const end = at + text.size();
     Word word;
@@ -149,7 +149,12 @@ void WordPiece::encode(std::string_view text, std::vector<std::int32_t>& ids) co
         word.append(bytes, length, characters);
         add_word(word, ids);
     };
+    const auto* pause = at;
     while (at < end) {
+        if (at >= pause) {  // about a millisecond of work
+            if (stop.requested()) return false;
+            pause = at + std::min<std::ptrdiff_t>(end - at, 1 << 16);
+        }
         const unsigned char byte = *at;
         if (byte < 0x80) {
             const unsigned char lowered = byte | 0x20;
@@ -208,6 +213,7 @@ void WordPiece::encode(std::string_view text, std::vector<std::int32_t>& ids) co
         at += cp.length;
     }
     add_word(word, ids);
+    return true;
 }
 
 }  // namespace hsca

@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport int8_t, int32_t
 from libcpp cimport bool as cbool
+from libcpp.memory cimport make_unique, unique_ptr
 from libcpp.span cimport span
 from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
@@ -17,11 +18,16 @@ ctypedef const int8_t const_int8_t
 ctypedef const float const_float
 
 
+cdef extern from "hsca/parallel.hpp" namespace "hsca" nogil:
+    cppclass Stop:
+        Stop(cbool (*poll)() noexcept nogil)
+
+
 cdef extern from "hsca/vectors/wordpiece.hpp" namespace "hsca" nogil:
     cppclass CWordPiece "hsca::WordPiece":
         CWordPiece(span[const_string_view]) except +
         size_t size() noexcept
-        void encode(string_view, vector[int32_t]&) except +
+        cbool encode(string_view, vector[int32_t]&, Stop&) except +
 
 
 cdef extern from "hsca/vectors/static_model.hpp" namespace "hsca" nogil:
@@ -55,12 +61,18 @@ cdef class WordPiece:
         """(ids int32, ends int64): the tokens of row i end before ids[ends[i]]."""
         cdef vector[int32_t] found
         cdef size_t i
+        cdef cbool finished = True
+        cdef unique_ptr[Stop] stop = make_unique[Stop](&interrupted)
         ends = np.empty(column.views.size(), dtype=np.int64)
         cdef long long[::1] c_ends = ends
         with nogil:
             for i in range(column.views.size()):
-                self.tokenizer.encode(column.views[i], found)
+                finished = self.tokenizer.encode(column.views[i], found, stop.get()[0])
+                if not finished:
+                    break
                 c_ends[i] = <long long>found.size()
+        if not finished:
+            raise_interrupt()
         ids = np.empty(found.size(), dtype=np.int32)
         cdef int32_t[::1] c_ids = ids
         for i in range(found.size()):

@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libcpp cimport bool as cbool
+from libcpp.memory cimport make_unique, unique_ptr
 from libcpp.span cimport span
 from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
@@ -209,9 +210,9 @@ def leading_segments(const float[:, ::1] rows not None, Py_ssize_t width, double
 
 @cython.final
 cdef class TierCodes:
-    """The codes of one tier: arrays that grow, and the native view of them."""
+    """The codes of one tier: arrays that grow, and the native view of them. Which rows have codes, the owner knows."""
 
-    cdef readonly Py_ssize_t width, lead, segments, n
+    cdef readonly Py_ssize_t width, lead, segments
     cdef public object inverse, scale, error, lead_residual, residual, lead_codes, tail_codes
 
     def __init__(self, Py_ssize_t width, Py_ssize_t lead):
@@ -220,7 +221,6 @@ cdef class TierCodes:
         self.lead = lead
         if not 1 <= lead <= self.segments:
             raise ValueError(f"lead must be between 1 and {self.segments}, not {lead}")
-        self.n = 0
         self._allocate(0)
 
     def _allocate(self, Py_ssize_t room):
@@ -258,60 +258,59 @@ cdef class TierCodes:
         if not 0 <= begin <= end <= rows.shape[0] or rows.shape[1] < self.width:
             raise ValueError("TierCodes.encode: rows out of range")
         if end > len(self.inverse):
-            self._allocate(max(end, self.n + self.n // 2))
+            self._allocate(max(end, len(self.inverse) * 3 // 2))
         cdef Isa level = _isa(isa)
         cdef Rows c_rows = _rows(rows, rows.shape[1])
         cdef TierShape shape = self.shape()
         cdef TierColumns out
         cdef cbool finished = True
-        cdef Stop* stop
+        cdef unique_ptr[Stop] stop = make_unique[Stop](&interrupted)
+        held = self._columns(&out)  # another thread may replace them meanwhile
         if begin < end:
-            out.inverse = <float*>_address(self.inverse)
-            out.scale = <float*>_address(self.scale)
-            out.error = <float*>_address(self.error)
-            out.lead_residual = <float*>_address(self.lead_residual)
-            out.residual = <float*>_address(self.residual)
-            out.lead = <uint8_t*>_address(self.lead_codes)
-            out.tail = <uint8_t*>_address(self.tail_codes)
-            stop = new Stop(&interrupted)
-            try:
-                with nogil:
-                    finished = c_encode_tier(c_rows, begin, end, shape, eps, level, stop[0], out)
-            finally:
-                del stop
+            with nogil:
+                finished = c_encode_tier(c_rows, begin, end, shape, eps, level, stop.get()[0], out)
         if not finished:
             raise_interrupt()
-        self.n = max(self.n, end)
 
-    def truncate(self, Py_ssize_t n):
-        """Forgets the rows from `n` on."""
-        self.n = min(self.n, n)
+    cdef tuple _columns(self, TierColumns* out):
+        """Fills `out`; its addresses hold as long as what is returned."""
+        held = (self.inverse, self.scale, self.error, self.lead_residual, self.residual, self.lead_codes, self.tail_codes)
+        out.inverse = <float*>_address(held[0])
+        out.scale = <float*>_address(held[1])
+        out.error = <float*>_address(held[2])
+        out.lead_residual = <float*>_address(held[3])
+        out.residual = <float*>_address(held[4])
+        out.lead = <uint8_t*>_address(held[5])
+        out.tail = <uint8_t*>_address(held[6])
+        return held
 
     def search(self, const float[:, ::1] rows not None, const float[:, ::1] queries not None, Py_ssize_t k, *,
                const int64_t[::1] ids=None, const uint8_t[::1] allowed=None, bint candidates=False,
                Py_ssize_t threads=1, str isa=None, dict work=None):
         """The k best rows of each query: row numbers (NO_ROW = none) and scores; as candidates only the best is first."""
         cdef Tier tier
+        cdef TierColumns columns
         cdef Rows c_queries = _rows(queries, queries.shape[1])
         cdef Isa level = _isa(isa)
         cdef SearchWork done
         cdef cbool finished = True
         cdef size_t room = <size_t>queries.shape[0] * <size_t>k
-        if rows.shape[0] != self.n or rows.shape[1] < self.width or queries.shape[1] != self.width:
+        held = self._columns(&columns)  # another thread may replace them meanwhile
+        if rows.shape[0] > len(held[0]) or rows.shape[1] < self.width or queries.shape[1] != self.width:
             raise ValueError("TierCodes.search: sizes do not match")
-        _check_row_columns(self.n, ids, allowed)
+        _check_row_columns(rows.shape[0], ids, allowed)
         found, scores = _empty_result(queries.shape[0], k)
-        if not room or not self.n:
+        if not room or not rows.shape[0]:
             return found, scores
         tier.shape = self.shape()
         tier.rows = _rows(rows, rows.shape[1])
-        tier.inverse = <const float*>_address(self.inverse)
-        tier.scale = <const float*>_address(self.scale)
-        tier.error = <const float*>_address(self.error)
-        tier.lead_residual = <const float*>_address(self.lead_residual)
-        tier.residual = <const float*>_address(self.residual)
-        tier.lead = <const uint8_t*>_address(self.lead_codes)
-        tier.tail = <const uint8_t*>_address(self.tail_codes)
+        tier.inverse = columns.inverse
+        tier.scale = columns.scale
+        tier.error = columns.error
+        tier.lead_residual = columns.lead_residual
+        tier.residual = columns.residual
+        tier.lead = columns.lead
+        tier.tail = columns.tail
         tier.ids = &ids[0] if ids is not None else NULL
         tier.allowed = &allowed[0] if allowed is not None else NULL
         cdef uint32_t[:, ::1] out_rows = found
@@ -357,6 +356,21 @@ def scan(const float[:, ::1] rows not None, const float[::1] inverse not None, c
     if not finished:
         raise_interrupt()
     return found, scores
+
+
+def move_rows(records, float[:, ::1] vectors not None, int64_t[::1] ids not None, const int64_t[::1] holes not None,
+              const int64_t[::1] movers not None, Py_ssize_t n):
+    """Rows `movers` into `holes`, then `records.n = n`: one step that neither Ctrl-C nor another thread divides."""
+    cdef Py_ssize_t i
+    if holes.shape[0] != movers.shape[0] or ids.shape[0] != vectors.shape[0]:
+        raise ValueError("move_rows: sizes do not match")
+    for i in range(holes.shape[0]):
+        if not 0 <= holes[i] < n <= movers[i] < vectors.shape[0]:
+            raise IndexError("move_rows: a hole is before n, a mover behind")
+    for i in range(holes.shape[0]):
+        vectors[holes[i]] = vectors[movers[i]]
+        ids[holes[i]] = ids[movers[i]]
+    records.n = n
 
 
 def finite_rows(const float[:, ::1] rows not None):

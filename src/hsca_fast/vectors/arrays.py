@@ -15,6 +15,9 @@ from hsca_fast._native import vectors as _native
 Float32 = npt.NDArray[np.float32]
 Int64 = npt.NDArray[np.int64]
 
+MAX_WIDTH = 65536
+"""Of vectors whose codes are compared: sums of more could leave 32 bits."""
+
 
 def as_rows(values: npt.ArrayLike, name: str, *, width: int | None = None, ndim: tuple[int, ...] = (1, 2)) -> Float32:
     """`values` as a float32 matrix in C order, one vector as one row. Every value is finite."""
@@ -33,10 +36,12 @@ def as_matrix(values: npt.ArrayLike, name: str, *, width: int | None = None, ndi
         raise ValueError(f"{name} must have {wanted} dimensions, not {array.ndim}")
     if array.ndim == 1:
         array = array[None, :]
-    if width is not None and array.shape[1] != width and array.size:
+        if not array.size and width is not None:
+            return np.empty((0, width), np.float32)
+    if width is not None and array.shape[1] != width:
+        if not len(array):
+            return np.empty((0, width), np.float32)
         raise ValueError(f"{name} has vectors of {array.shape[1]} values; {width} are wanted")
-    if not array.size and width is not None:
-        return np.empty((array.shape[0] if array.shape[1] == width else 0, width), np.float32)
     with np.errstate(over="ignore"):  # beyond float32 is infinite
         return np.ascontiguousarray(array, dtype=np.float32)
 
@@ -45,6 +50,8 @@ def _as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     """As `np.asarray`, but lists of lists at a tenth of the price, and columns of vectors, as data frames have them."""
     if isinstance(values, list) and _are_lists(values) and values and values[0] and type(values[0][0]) is float:
         return _records.float_rows(values, len(values[0]), name)
+    if type(values) is not np.ndarray and isinstance(values, np.ndarray) and np.ma.is_masked(values):
+        raise TypeError(f"{name} has masked values: fill them first")
     array = np.asarray(values)
     if array.dtype == np.object_ and array.ndim == 1 and array.size:
         return stack_rows(array.tolist(), name)
@@ -117,18 +124,20 @@ def as_dims(dims: object, name: str = "dims") -> tuple[int, ...]:
         raise TypeError(f"{name} must be a sequence of int, not {type(dims).__name__}")
     widths = tuple(dims)
     for width in widths:
-        as_count(width, f"{name}: a width", least=1)
+        as_count(width, f"{name}: a width", least=1, most=MAX_WIDTH)
     if not widths or any(a >= b for a, b in pairwise(widths)):
         raise ValueError(f"{name} must be one or more widths, each greater than the one before, not {widths}")
     return tuple(int(width) for width in widths)
 
 
-def as_count(value: object, name: str, *, least: int = 0) -> int:
-    """An int of at least `least`."""
+def as_count(value: object, name: str, *, least: int = 0, most: int | None = None) -> int:
+    """An int of at least `least` and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, not {value}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, not {value}")
     return int(value)
 
 

@@ -144,7 +144,7 @@ def neighbour_ranks(
     own: npt.NDArray[np.int64] | None,
     threads: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """The rank of each query's true neighbours by the scores of a tier (0 = best), and the tier's best score.
+    """The rank of each query's true neighbours by the scores of a tier (0 = best, ties count as better), and its best score.
 
     `own` are the queries' own rows, which do not count.
     """
@@ -156,8 +156,9 @@ def neighbour_ranks(
         if own is not None:
             scores[np.arange(len(scores)), own[block]] = -2.0
         for i, (line, near) in enumerate(zip(scores, neighbours[block], strict=True)):
-            # Searching the sorted scores costs less than a comparison of all with each neighbour.
-            ranks[begin + i] = len(line) - np.searchsorted(np.sort(line), line[near], side="right")
+            # Searching the sorted scores costs less than a comparison of all with each neighbour. Ties may all come
+            # before it.
+            ranks[begin + i] = len(line) - 1 - np.searchsorted(np.sort(line), line[near], side="left")
             best[begin + i] = max(0.0, float(line.max(initial=0.0)))
     return ranks, best
 

@@ -10,28 +10,30 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from hsca_fast._native import vectors as _native
 from hsca_fast._native.inputs import thread_count
 from hsca_fast._native.vectors import NO_ROW
 from hsca_fast.vectors import storage
 from hsca_fast.vectors.arrays import Float32, Int64, as_count, as_dims, as_ids, as_number, as_rows
-from hsca_fast.vectors.calibration import Calibration, Model, exit_candidates, measure
+from hsca_fast.vectors.calibration import Calibration, measure
+from hsca_fast.vectors.coded_tier import CodedTier, runs_of
 from hsca_fast.vectors.full_index import FaissTier
-from hsca_fast.vectors.prefix import EPS, prefix_tiers
+from hsca_fast.vectors.guard import ModelStamp, check_model
+from hsca_fast.vectors.prefix import prefix_tiers
+from hsca_fast.vectors.records import Records
 from hsca_fast.vectors.results import BackfillReport, ResultArrays, SearchResult
 from hsca_fast.vectors.rotation import Rotation
+from hsca_fast.vectors.snapshot import Mask, Snapshot
 
+Model = ModelStamp | Mapping[str, str | int]
 Mode = Literal["early_exit", "funnel", "exact"]
 MODES = ("early_exit", "funnel", "exact")
 
-# The leading codes hold this share of the energy: with less, too many rows survive them.
-_LEADING_SHARE = 0.75
 # Own rows that stand in for queries where there is no calibration.
 _OWN_QUERIES = 256
 # So few vectors all go through the funnel.
@@ -57,8 +59,11 @@ class CascadeIndex:
     calibration
         From `calibrate_thresholds`; brings thresholds and funnel sizes.
     model
-        What made the vectors, as plain values (name, dimension, fingerprint): stored with the index, compared with the
-        calibration's.
+        What made the vectors: a `ModelStamp`, or a mapping with its `name`, `dim` and `fingerprint`. Stored with the
+        index; compared with the calibration's, and with what `load` and `search` are given.
+
+    Any number of threads may search, also while one adds: a search sees the index as it was when it began. `remove` must
+    not run beside a search. Not pickled: `save` and `load`.
 
     Examples
     --------
@@ -86,12 +91,14 @@ class CascadeIndex:
         if rotation is not None and rotation.dim != self.width:
             raise ValueError(f"rotation is for vectors of {rotation.dim} values; the last of dims is {self.width}")
         self._rotation = rotation
-        self._model = None if model is None else dict(model)
+        self._stamp = None if model is None else _as_stamp(model, self.width)
         self._threads = thread_count(threads)
         self._calibration: Calibration | None = None
         self._own_calibration: Calibration | None = None
         if calibration is not None:
-            calibration.check(dims=self._dims, model=self._model, rotation=self._rotation_fingerprint)
+            if not isinstance(calibration, Calibration):
+                raise TypeError(f"calibration must be a Calibration, not {type(calibration).__name__}")
+            calibration.check(dims=self._dims, model=self.model, rotation=self._rotation_fingerprint)
             self._calibration = calibration
             thresholds = calibration.thresholds if thresholds is None else thresholds
         if thresholds is None:
@@ -105,14 +112,8 @@ class CascadeIndex:
             raise TypeError(f"full_factory must be a str, not {type(full_factory).__name__}")
         self._full_factory = full_factory
         self._faiss = None if full_factory == "Flat" else FaissTier(full_factory, self.width)
-        self._n = 0
-        self._vectors: Float32 = np.empty((0, self.width), np.float32)
-        self._ids: Int64 = np.empty(0, np.int64)
-        self._row_of: dict[int, int] = {}
-        self._next_id = 0
-        self._tiers: list[_native.TierCodes | None] = [None] * len(self._dims)
-        self._led_at = [0] * len(self._dims)
-        self._dirty: list[set[int]] = [set() for _ in self._dims]
+        self._records = Records(self.width)
+        self._tiers = [CodedTier(width) for width in self._dims]
 
     @property
     def dims(self) -> tuple[int, ...]:
@@ -142,32 +143,29 @@ class CascadeIndex:
     @property
     def model(self) -> dict[str, str | int] | None:
         """What made the vectors."""
-        return None if self._model is None else dict(self._model)
+        stamp = self._stamp
+        return None if stamp is None else {"name": stamp.name, "dim": stamp.dim, "fingerprint": stamp.fingerprint}
 
     @property
     def ntotal(self) -> int:
         """How many vectors there are."""
-        return self._n
+        return self._records.n
 
     @property
     def ids(self) -> Int64:
         """Of the vectors, in no particular order."""
-        return self._ids[: self._n].copy()
+        return self._records.view()[1].copy()
 
     @property
     def dirty(self) -> dict[int, int]:
         """For each width, how many rows its tier lacks."""
-        return {width: len(marked) for width, marked in zip(self._dims, self._dirty, strict=True)}
+        return {tier.width: len(tier.missing(self.ntotal)) for tier in self._tiers}
 
     def __len__(self) -> int:
-        return self._n
+        return self.ntotal
 
     def __contains__(self, id_: int) -> bool:
-        return id_ in self._row_of
-
-    @property
-    def _rows(self) -> Float32:
-        return self._vectors[: self._n]
+        return id_ in self._records.row_of
 
     @property
     def _rotation_fingerprint(self) -> str | None:
@@ -179,7 +177,8 @@ class CascadeIndex:
         """Adds rows; all of them or, if anything is wrong with one, none.
 
         The vectors are in the index once they are in its full-width rows. A tier that cannot take them (out of memory) is
-        marked and does without: `backfill` repairs it.
+        marked and does without: `backfill` repairs it. Ctrl-C comes before that, and nothing is added, or after, and all
+        is: `ntotal` says which, and `backfill` finishes the tiers.
 
         Parameters
         ----------
@@ -193,135 +192,65 @@ class CascadeIndex:
         """
         rows = self._prepared(vectors, "vectors")
         if ids is None:
-            new_ids = np.arange(self._next_id, self._next_id + len(rows), dtype=np.int64)
+            new_ids = self._records.new_ids(len(rows))
         else:
             new_ids = as_ids(ids, "ids")
             if len(new_ids) != len(rows):
                 raise ValueError(f"ids has {len(new_ids)} elements; vectors has {len(rows)} rows")
-            self._refuse_known(new_ids)
-        begin, end = self._n, self._n + len(rows)
-        if end >= NO_ROW:
-            raise ValueError(f"an index holds fewer than {NO_ROW} vectors")
-        self._make_room(end)
-        self._vectors[begin:end] = rows
-        self._ids[begin:end] = new_ids
-        self._row_of.update(zip(new_ids.tolist(), range(begin, end), strict=True))
-        self._next_id = max(self._next_id, int(new_ids.max(initial=-1)) + 1)
-        self._n = end
-        self._encode_tiers([(begin, end)])
+            self._records.refuse_known(new_ids)
+        begin, end = self._records.stage(rows, new_ids)
+        self._forget(np.arange(begin, end))
+        self._records.commit(begin, end)
+        self._fill([(begin, end)])
         if self._faiss is not None:
-            self._faiss.extend(self._rows)
+            self._faiss.extend(self._records.view()[0])
         return new_ids
 
     def remove(self, ids: npt.ArrayLike) -> int:
-        """Removes the vectors of `ids`; KeyError, and nothing removed, if one is not there. Returns how many."""
+        """Removes the vectors of `ids`; KeyError, and nothing removed, if one is not there. Returns how many.
+
+        Ctrl-C removes all or none, as with `add`.
+        """
         wanted = np.unique(as_ids(ids, "ids"))
-        missing = [i for i in wanted.tolist() if i not in self._row_of]
+        missing = [i for i in wanted.tolist() if i not in self._records.row_of]
         if missing:
             raise KeyError(f"ids not in the index: {', '.join(map(str, missing[:10]))}")
         if not wanted.size:
             return 0
-        gone = np.array([self._row_of[i] for i in wanted.tolist()])
-        left = self._n - len(gone)
-        self._make_room(self._n)  # mapped vectors cannot be changed
-        # The last rows move into the holes.
-        holes = np.sort(gone[gone < left])
-        movers = np.setdiff1d(np.arange(left, self._n), gone)
-        self._vectors[holes] = self._vectors[movers]
-        self._ids[holes] = self._ids[movers]
-        for i in wanted.tolist():
-            del self._row_of[i]
-            for marked in self._dirty:
-                marked.discard(i)
-        self._row_of.update(zip(self._ids[holes].tolist(), holes.tolist(), strict=True))
-        self._n = left
-        for codes in self._tiers:
-            if codes is not None:
-                codes.truncate(left)
-        self._encode_tiers(_runs(holes.tolist()))
+        holes, movers = self._records.plan_removal(wanted)
+        self._forget(holes)
         if self._faiss is not None:
             self._faiss.forget()
-        return len(gone)
+        self._records.remove(wanted, holes, movers)
+        self._fill(runs_of(holes))
+        return len(wanted)
 
     def backfill(self) -> BackfillReport:
         """Rebuilds what tiers lack from the full-width vectors. What fails again stays marked."""
-        rebuilt = {}
-        for number, width in enumerate(self._dims):
-            marked = self._dirty[number]
-            before = len(marked)
-            rows = sorted(self._row_of[i] for i in marked)
-            for begin, end in _runs(rows):
-                self._encode(number, begin, end)
-            rebuilt[width] = before - len(marked)
-        return BackfillReport(rebuilt, self.dirty)
+        before = self.dirty
+        rows = self._records.view()[0]
+        for tier in self._tiers:
+            tier.fill(rows, runs_of(tier.missing(len(rows))))
+        missing = self.dirty
+        return BackfillReport({width: before[width] - missing[width] for width in self._dims}, missing)
+
+    def _forget(self, rows: Int64) -> None:
+        """These rows are about to change: no tier has them until it is filled again."""
+        for tier in self._tiers:
+            tier.forget(rows)
+
+    def _fill(self, runs: Sequence[tuple[int, int]]) -> None:
+        rows = self._records.view()[0]
+        for tier in reversed(self._tiers):  # widest first, as the document has it
+            tier.fill(rows, runs)
 
     def _prepared(self, vectors: npt.ArrayLike, name: str) -> Float32:
-        rows = as_rows(vectors, name, width=self.width)
-        if self._rotation is not None:
-            rows = self._rotation.apply(rows, threads=self._threads)
-        return prefix_tiers(rows, (self.width,), threads=self._threads)[0]
-
-    def _refuse_known(self, new_ids: Int64) -> None:
-        unique, counts = np.unique(new_ids, return_counts=True)
-        if (counts > 1).any():
-            raise ValueError(f"ids has {int(unique[counts > 1][0])} more than once")
-        known = [i for i in new_ids.tolist() if i in self._row_of]
-        if known:
-            shown = ", ".join(map(str, known[:10]))
-            raise ValueError(f"ids already in the index: {shown}; remove them first")
-
-    def _make_room(self, n: int) -> None:
-        if n <= len(self._vectors) and self._vectors.flags.writeable:
-            return
-        room = n if not self._n else max(n, self._n + self._n // 2)
-        vectors = np.empty((room, self.width), np.float32)
-        ids = np.empty(room, np.int64)
-        vectors[: self._n] = self._rows
-        ids[: self._n] = self._ids[: self._n]
-        self._vectors, self._ids = vectors, ids
-
-    def _encode_tiers(self, runs: list[tuple[int, int]]) -> None:
-        """Ranges of rows in every tier. All are marked before any is made: an interrupt leaves no tier unmarked."""
-        for marked in self._dirty:
-            for begin, end in runs:
-                marked.update(self._ids[begin:end].tolist())
-        for number in range(len(self._dims) - 1, -1, -1):  # widest first, as the document has it
-            for begin, end in runs:
-                self._encode(number, begin, end)
-
-    def _encode(self, number: int, begin: int, end: int) -> None:
-        """Rows [begin, end) of a tier, which are marked; a failure of one tier is no other's."""
-        marked = self._dirty[number]
-        try:
-            codes = self._codes_to_fill(number)
-            if codes is not self._tiers[number]:  # new ones hold nothing yet
-                begin, end = 0, self._n
-            codes.encode(self._rows, begin, end, EPS)
-        except Exception as error:
-            warnings.warn(
-                f"tier {self._dims[number]} lacks {len(marked)} vectors ({error or type(error).__name__}); "
-                "backfill() rebuilds them",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-            return
-        self._tiers[number] = codes
-        marked.difference_update(self._ids[begin:end].tolist())
-
-    def _codes_to_fill(self, number: int) -> _native.TierCodes:
-        """The tier's codes; new ones where it has grown so much that other segments should lead."""
-        codes = self._tiers[number]
-        if codes is not None and self._n < 2 * self._led_at[number]:
-            return codes
-        width = self._dims[number]
-        lead = _native.leading_segments(self._rows, width, _LEADING_SHARE)
-        self._led_at[number] = self._n
-        return codes if codes is not None and codes.lead == lead else _native.TierCodes(width, lead)
-
-    def _complete(self, number: int) -> _native.TierCodes | None:
-        """A tier that holds every record."""
-        codes = self._tiers[number]
-        return codes if codes is not None and not self._dirty[number] and codes.n == self._n else None
+        """Unit vectors in the index's coordinates."""
+        unit = prefix_tiers(as_rows(vectors, name, width=self.width), (self.width,), threads=self._threads)[0]
+        if self._rotation is None:
+            return unit
+        turned = self._rotation.apply(unit, threads=self._threads)
+        return prefix_tiers(turned, (self.width,), threads=self._threads)[0]
 
     # ---- searching
 
@@ -333,6 +262,8 @@ class CascadeIndex:
         mode: Mode = "early_exit",
         allowed_ids: npt.ArrayLike | None = None,
         recall: float = 0.95,
+        model: Model | None = None,
+        strict: bool = False,
     ) -> SearchResult:
         """The `k` best of each query by cosine, ties by id.
 
@@ -350,163 +281,68 @@ class CascadeIndex:
         recall
             For "funnel": the share of the true neighbours that should be found, by the calibration given, else by one
             on the index's own vectors.
+        model
+            What made the queries. If it is not the index's: a warning, or with `strict` ModelMismatchError.
         """
         if mode not in MODES:
             raise ValueError(f"mode must be one of {', '.join(MODES)}, not {mode!r}")
-        k = as_count(k, "k")
+        k = as_count(k, "k", most=NO_ROW - 1)
         recall = as_number(recall, "recall", low=0.0, high=1.0)
-        rows = as_rows(queries, "queries", width=self.width)
-        if self._rotation is not None:
-            rows = self._rotation.apply(rows, threads=self._threads)
-        tiers = prefix_tiers(rows, self._dims, threads=self._threads)
-        allowed = self._allowed_rows(allowed_ids)
-        out = ResultArrays(len(rows), k, len(self._dims))
-        if len(rows) and self._n:
+        self._guard(model, strict)
+        snapshot = self._snapshot()
+        tiers = prefix_tiers(self._prepared(queries, "queries"), self._dims, threads=self._threads)
+        allowed = self._allowed_rows(allowed_ids, snapshot.ids)
+        n_queries, found = len(tiers[0]), min(k, len(snapshot.rows))
+        out = ResultArrays(n_queries, found, len(self._dims))
+        if n_queries and len(snapshot.rows):
             if mode == "funnel":
-                self._funnel(tiers, k, allowed, recall, out)
+                snapshot.funnel(tiers, found, allowed, self._funnel_sizes(snapshot, recall, found), out)
             else:
-                self._cascade(tiers, k, allowed, out, early=mode == "early_exit")
-        ids = np.full(out.rows.shape, -1, np.int64)
-        found = out.rows != NO_ROW
-        ids[found] = self._ids[out.rows[found]]
-        return SearchResult(out.scores, ids, out.tier, out.best)
+                snapshot.cascade(tiers, found, allowed, self._thresholds if mode == "early_exit" else (), out)
+        return out.result(snapshot.ids, k)
 
-    def _allowed_rows(self, allowed_ids: npt.ArrayLike | None) -> npt.NDArray[np.uint8] | None:
+    def _snapshot(self) -> Snapshot:
+        rows, ids = self._records.view()
+        codes = tuple(tier.complete(len(rows)) for tier in self._tiers)
+        return Snapshot(self._dims, rows, ids, codes, self._faiss, self._threads)
+
+    def _guard(self, model: Model | None, strict: bool) -> None:
+        if model is None:
+            return
+        if self._stamp is None:
+            message = "the index does not say which model made its vectors: it cannot be compared"
+            if strict:
+                raise ValueError(message)
+        else:
+            message = check_model(self._stamp, _as_stamp(model), strict=strict) or ""
+        if message:
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+    def _allowed_rows(self, allowed_ids: npt.ArrayLike | None, ids: Int64) -> Mask:
         if allowed_ids is None:
             return None
         wanted = as_ids(allowed_ids, "allowed_ids")
-        if 8 * len(wanted) > self._n:
-            return np.isin(self._ids[: self._n], wanted).view(np.uint8)
-        allowed = np.zeros(self._n, np.uint8)
-        rows = [row for row in map(self._row_of.get, wanted.tolist()) if row is not None]
+        if 8 * len(wanted) > len(ids):
+            return np.isin(ids, wanted).view(np.uint8)
+        allowed = np.zeros(len(ids), np.uint8)
+        rows = [row for row in map(self._records.row_of.get, wanted.tolist()) if row is not None and row < len(ids)]
         allowed[rows] = 1
         return allowed
 
-    def _cascade(
-        self,
-        tiers: tuple[Float32, ...],
-        k: int,
-        allowed: npt.NDArray[np.uint8] | None,
-        out: ResultArrays,
-        *,
-        early: bool,
-    ) -> None:
-        waiting = np.arange(len(tiers[0]))
-        last = len(self._dims) - 1
-        for number in range(last if early else 0):
-            codes = self._complete(number)
-            if codes is None or not waiting.size:
-                continue
-            candidates, scores = self._search_codes(
-                codes, tiers[number][waiting], exit_candidates(k), allowed, candidates=True
-            )
-            best = np.maximum(scores[:, 0], 0.0)
-            out.best[waiting, number] = best
-            done = best > self._thresholds[number]
-            if done.any():
-                leaving = waiting[done]
-                found = self._narrow(candidates[done], last, tiers[last][leaving], k)
-                out.put(leaving, number, *found)
-                waiting = waiting[~done]
-        if waiting.size:
-            found = self._full_width(tiers[last][waiting], k, allowed, early=early)
-            out.put(waiting, last, *found)
-            if k:
-                out.best[waiting, last] = np.maximum(found[1][:, 0], 0.0)
-
-    def _full_width(
-        self, queries: Float32, k: int, allowed: npt.NDArray[np.uint8] | None, *, early: bool
-    ) -> tuple[npt.NDArray[np.uint32], Float32]:
-        last = len(self._dims) - 1
-        if early and self._faiss is not None and k:
-            candidates = self._faiss.candidates(self._rows, queries, min(exit_candidates(k), self._n), allowed)
-            if candidates is not None:
-                return self._narrow(candidates, last, queries, k)
-        codes = self._complete(last)
-        if codes is not None:
-            return self._search_codes(codes, queries, k, allowed)
-        return _native.scan(
-            self._rows,
-            self._inverse(last),
-            queries,
-            k,
-            ids=self._ids[: self._n],
-            allowed=allowed,
-            threads=self._threads,
-        )
-
-    def _search_codes(
-        self,
-        codes: _native.TierCodes,
-        queries: Float32,
-        k: int,
-        allowed: npt.NDArray[np.uint8] | None,
-        *,
-        candidates: bool = False,
-    ) -> tuple[npt.NDArray[np.uint32], Float32]:
-        return codes.search(
-            self._rows,
-            queries,
-            k,
-            ids=self._ids[: self._n],
-            allowed=allowed,
-            candidates=candidates,
-            threads=self._threads,
-        )
-
-    def _inverse(self, number: int) -> Float32:
-        codes = self._complete(number)
-        if codes is not None:
-            return codes.inverse
-        return _native.prefix_inverse(self._rows, self._dims[number], EPS)
-
-    def _narrow(
-        self, candidates: npt.NDArray[np.uint32], number: int, queries: Float32, keep: int, *, further: bool = False
-    ) -> tuple[npt.NDArray[np.uint32], Float32]:
-        return _native.narrow(
-            self._rows, self._inverse(number), self._ids[: self._n], queries, candidates, keep, further, self._threads
-        )
-
-    def _funnel(
-        self,
-        tiers: tuple[Float32, ...],
-        k: int,
-        allowed: npt.NDArray[np.uint8] | None,
-        recall: float,
-        out: ResultArrays,
-    ) -> None:
-        last = len(self._dims) - 1
-        everyone = np.arange(len(tiers[0]))
-        first = next((number for number in range(last) if self._complete(number) is not None), None)
-        if first is None or not k:
-            self._cascade(tiers, k, allowed, out, early=False)
-            return
-        sizes = self._funnel_sizes(recall, k)
-        codes = self._complete(first)
-        assert codes is not None
-        candidates, scores = self._search_codes(codes, tiers[first], sizes[first], allowed, candidates=True)
-        out.best[:, first] = np.maximum(scores[:, 0], 0.0)
-        for number in range(first + 1, last):
-            candidates, scores = self._narrow(candidates, number, tiers[number], sizes[number], further=True)
-            out.best[:, number] = np.maximum(scores[:, 0], 0.0)
-        found = self._narrow(candidates, last, tiers[last], k)
-        out.put(everyone, last, *found)
-        out.best[:, last] = np.maximum(found[1][:, 0], 0.0)
-
     # ---- calibrating
 
-    def _funnel_sizes(self, recall: float, k: int) -> tuple[int, ...]:
-        calibration = self._calibration
-        if calibration is None and self._n <= _NO_FUNNEL:
-            return (self._n,) * (len(self._dims) - 1)
+    def _funnel_sizes(self, snapshot: Snapshot, recall: float, k: int) -> tuple[int, ...]:
+        n, calibration = len(snapshot.rows), self._calibration
+        if calibration is None and n <= _NO_FUNNEL:
+            return (n,) * (len(self._dims) - 1)
         if calibration is None:
             own = self._own_calibration
-            if own is None or not own.n_vectors <= self._n <= 2 * own.n_vectors or k > own.k:
-                own = self._own_calibration = self.calibrate(k=max(k, 10))
+            if own is None or not own.n_vectors <= n <= 2 * own.n_vectors or k > own.k:
+                own = self._own_calibration = self._calibrate(snapshot, None, recall=0.99, k=max(k, 10))
             calibration = own
-        sizes = calibration.funnel_sizes(recall, n_vectors=self._n)
+        sizes = calibration.funnel_sizes(recall, n_vectors=n)
         wider = max(1.0, k / calibration.k)
-        return tuple(min(self._n, max(k, int(np.ceil(size * wider)))) for size in sizes)
+        return tuple(min(n, max(k, int(np.ceil(size * wider)))) for size in sizes)
 
     def calibrate(self, queries: npt.ArrayLike | None = None, *, recall: float = 0.99, k: int = 10) -> Calibration:
         """Thresholds and funnel sizes for the vectors of this index, from exact search.
@@ -516,37 +352,28 @@ class CascadeIndex:
         """
         recall = as_number(recall, "recall", low=0.0, high=1.0)
         k = as_count(k, "k", least=1)
+        asked = None if queries is None else self._prepared(queries, "queries")
+        return self._calibrate(self._snapshot(), asked, recall=recall, k=k)
+
+    def _calibrate(self, snapshot: Snapshot, queries: Float32 | None, *, recall: float, k: int) -> Calibration:
+        own, n = None, len(snapshot.rows)
         if queries is None:
-            own = np.arange(0, self._n, max(1, -(-self._n // _OWN_QUERIES)))
-            unit = np.ascontiguousarray(self._rows[own])
-        else:
-            own = None
-            unit = self._prepared(queries, "queries")
-        if not len(unit) or not self._n:
+            own = np.arange(0, n, max(1, -(-n // _OWN_QUERIES)))
+            queries = np.ascontiguousarray(snapshot.rows[own])
+        if not len(queries) or not n:
             raise ValueError("calibration needs vectors and queries")
-        tiers = prefix_tiers(unit, self._dims, threads=self._threads)
-        truth = self._truth(tiers[-1], k, own)
+        tiers = prefix_tiers(queries, self._dims, threads=self._threads)
         return measure(
-            self._rows,
-            [self._inverse(number) for number in range(len(self._dims) - 1)],
+            snapshot.rows,
+            [snapshot.inverse(number) for number in range(len(self._dims) - 1)],
             tiers,
-            truth,
+            snapshot.neighbours(tiers[-1], k, own),
             own,
             recall=recall,
             k=k,
             model=self.model,
             rotation=self._rotation_fingerprint,
             threads=self._threads,
-        )
-
-    def _truth(self, queries: Float32, k: int, own: Int64 | None) -> npt.NDArray[np.uint32]:
-        """Rows of the k true neighbours of each query, without its own."""
-        k = min(k, self._n - (own is not None))
-        if own is None:
-            return self._full_width(queries, k, None, early=False)[0]
-        found = self._full_width(queries, k + 1, None, early=False)[0]
-        return np.array([line[line != row][:k] for line, row in zip(found, own, strict=True)], np.uint32).reshape(
-            len(own), k
         )
 
     # ---- keeping
@@ -557,16 +384,17 @@ class CascadeIndex:
         Vectors, ids and rotation are stored with checksums; a FAISS tier is stored as a cache. Tiers are not: they are
         made again on load.
         """
+        vectors, ids = self._records.view()
         meta: dict[str, Any] = {
             "dims": list(self._dims),
             "thresholds": list(self._thresholds),
             "full_factory": self._full_factory,
-            "n": self._n,
-            "next_id": self._next_id,
-            "model": self._model,
+            "n": len(ids),
+            "next_id": self._records.next_id,
+            "model": self.model,
             "calibration": None if self._calibration is None else self._calibration.to_dict(),
         }
-        arrays: dict[str, npt.NDArray[Any]] = {"vectors": self._rows, "ids": self._ids[: self._n]}
+        arrays: dict[str, npt.NDArray[Any]] = {"vectors": vectors, "ids": ids}
         if self._rotation is not None:
             arrays["rotation"] = self._rotation.matrix
         blob = None if self._faiss is None else self._faiss.to_bytes()
@@ -574,9 +402,16 @@ class CascadeIndex:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], *, mmap: bool = False, backfill: bool = True, threads: int = 1
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        mmap: bool = False,
+        backfill: bool = True,
+        threads: int = 1,
+        model: Model | None = None,
+        strict: bool = False,
     ) -> CascadeIndex:
-        """Reads what `save` wrote.
+        """Reads what `save` wrote; while another process saves, what it wrote before or what it writes now.
 
         Parameters
         ----------
@@ -584,20 +419,30 @@ class CascadeIndex:
             Map the vectors instead of reading them; the first change copies them into memory.
         backfill
             Make the tiers now. If not, every row is marked, and searches scan full width until `backfill()`.
+        model
+            What is going to ask. If it did not make the vectors: a warning, or with `strict` ModelMismatchError.
 
         Raises
         ------
+        FileNotFoundError
+            There is no index.
         DamagedIndexError
             A file is missing, cut, altered or another's. Nothing of it has been parsed. A damaged FAISS cache is no
             error: it is made again from the vectors.
         """
-        folder = os.fspath(path)
-        manifest = storage.read_manifest(folder)
+        index = storage.read_folder(os.fspath(path), lambda folder: cls._read(folder, mmap=mmap, threads=threads))
+        index._guard(model, strict)
+        if backfill:
+            index.backfill()
+        return index
+
+    @classmethod
+    def _read(cls, folder: storage.Folder, *, mmap: bool, threads: int) -> CascadeIndex:
+        manifest = folder.manifest
         n, width = manifest["n"], manifest["dims"][-1]
         rotation = None
-        if "rotation" in manifest["files"]:
-            matrix = storage.load_array(folder, manifest, "rotation", np.float32, (width, width), mmap=False)
-            rotation = Rotation(matrix)
+        if folder.has("rotation"):
+            rotation = Rotation(folder.array("rotation", np.float32, (width, width)))
         stored = manifest["calibration"]
         index = cls(
             tuple(manifest["dims"]),
@@ -608,39 +453,35 @@ class CascadeIndex:
             calibration=None if stored is None else Calibration.from_dict(stored),
             model=manifest["model"],
         )
-        vectors = storage.load_array(folder, manifest, "vectors", np.float32, (n, width), mmap=mmap)
-        index._ids = storage.load_array(folder, manifest, "ids", np.int64, (n,), mmap=False)
-        index._vectors = vectors.view(np.ndarray)
-        index._n = n
-        index._next_id = manifest["next_id"]
-        index._row_of = dict(zip(index._ids.tolist(), range(n), strict=True))
-        for marked in index._dirty:
-            marked.update(index._row_of)
-        if index._faiss is not None and "full" in manifest["files"]:
+        vectors = folder.array("vectors", np.float32, (n, width), mmap=mmap)
+        index._records = Records.of(vectors, folder.array("ids", np.int64, (n,)), manifest["next_id"])
+        if index._faiss is not None and folder.has("full"):
             try:
-                with open(storage.checked_path(folder, manifest, "full"), "rb") as stream:
-                    index._faiss.from_checked_bytes(stream.read(), n)
+                index._faiss.from_checked_bytes(folder.blob("full"), n)
+            except storage.MissingFileError:
+                raise
             except storage.DamagedIndexError as error:
-                warnings.warn(f"{error}; it is made again from the vectors", RuntimeWarning, stacklevel=2)
-        if backfill:
-            index.backfill()
+                warnings.warn(f"{error}; it is made again from the vectors", RuntimeWarning, stacklevel=5)
         return index
+
+
+def _as_stamp(model: Model, width: int | None = None) -> ModelStamp:
+    if isinstance(model, Mapping):
+        if set(model) != {"name", "dim", "fingerprint"}:
+            raise ValueError(
+                f"model must have name, dim and fingerprint, not {', '.join(map(str, model)) or 'nothing'}"
+            )
+        model = ModelStamp(**{**model, "dim": as_count(model["dim"], "model: dim", least=1)})  # type: ignore[arg-type]
+    if not isinstance(model, ModelStamp):
+        raise TypeError(f"model must be a ModelStamp or a mapping, not {type(model).__name__}")
+    if width is not None and model.dim != width:
+        raise ValueError(f"model {model.name} makes vectors of {model.dim} values; the last of dims is {width}")
+    return model
 
 
 def _default_thresholds(n: int) -> tuple[float, ...]:
     """The document's 0.65 and 0.75; with another number of tiers the last are as strict as its last."""
     return (0.65, 0.75)[:n] + (0.75,) * (n - 2)
-
-
-def _runs(rows: list[int]) -> list[tuple[int, int]]:
-    """Sorted numbers as half-open ranges."""
-    runs: list[tuple[int, int]] = []
-    for row in rows:
-        if runs and runs[-1][1] == row:
-            runs[-1] = (runs[-1][0], row + 1)
-        else:
-            runs.append((row, row + 1))
-    return runs
 
 
 def calibrate_thresholds(

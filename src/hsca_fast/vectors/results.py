@@ -54,3 +54,13 @@ class ResultArrays:
         self.rows[queries] = rows
         self.scores[queries] = scores
         self.tier[queries] = tier
+
+    def result(self, ids: Int64, k: int) -> SearchResult:
+        """With the rows' ids, and room for `k` hits."""
+        shape = (len(self.rows), k)
+        scores, found = np.zeros(shape, np.float32), np.full(shape, -1, np.int64)
+        width = self.rows.shape[1]
+        scores[:, :width] = self.scores
+        hits = self.rows != NO_ROW
+        found[:, :width][hits] = ids[self.rows[hits]]
+        return SearchResult(scores, found, self.tier, self.best)

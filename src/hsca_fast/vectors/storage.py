@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,9 @@ import numpy.typing as npt
 MANIFEST = "manifest.json"
 FORMAT = 1
 _OWN_FILE = re.compile(r"[a-z]+-[0-9a-f]{32}\.(npy|faiss)|\.[0-9a-f]{16}\.tmp")
-_CHUNK = 1 << 20
 _MAGIC = b"hsca array 1\n"
+
+_T = TypeVar("_T")
 
 
 class DamagedIndexError(ValueError):
@@ -145,7 +146,73 @@ def write_folder(
                 os.unlink(os.path.join(folder, name))
 
 
-def read_manifest(folder: str) -> dict[str, Any]:
+class MissingFileError(DamagedIndexError):
+    """A file that the manifest names is not there: gone, or a writer has replaced the index meanwhile."""
+
+
+def read_folder(path: str, read: Callable[[Folder], _T]) -> _T:
+    """What `read` makes of the folder; read again if a writer took files away under it."""
+    folder = Folder(path)
+    while True:
+        try:
+            return read(folder)
+        except MissingFileError:
+            before, folder = folder, Folder(path)
+            if folder.manifest == before.manifest:
+                raise
+
+
+class Folder:
+    """An index on disk. Every byte is checked before it is parsed, in the file that is then read."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.manifest = _read_manifest(path)
+
+    def has(self, kind: str) -> bool:
+        """Whether the index has such a file."""
+        return kind in self.manifest["files"]
+
+    def blob(self, kind: str) -> bytes:
+        """A file as it is."""
+        with self._checked(kind) as stream:
+            return stream.read()
+
+    def array(
+        self, kind: str, dtype: type[np.generic], shape: tuple[int, ...], *, mmap: bool = False
+    ) -> npt.NDArray[Any]:
+        """An array, mapped read-only if `mmap`."""
+        with self._checked(kind) as stream:
+            found = np.lib.format.read_magic(stream), np.lib.format.read_array_header_1_0(stream)
+            if found != ((1, 0), (shape, False, np.dtype(dtype))):
+                raise DamagedIndexError(f"{stream.name} holds {found[1]}; the manifest says {dtype.__name__} {shape}")
+            if mmap and 0 not in shape:  # a map of nothing is an error of the system
+                mapped = np.memmap(stream, dtype, "r", stream.tell(), shape)
+                return mapped.view(np.ndarray)
+            return np.fromfile(stream, dtype).reshape(shape)
+
+    def _checked(self, kind: str) -> io.BufferedReader:
+        """The file, open at its start, its bytes those that were written."""
+        entry = self.manifest["files"][kind]
+        path = os.path.join(self.path, entry["name"])
+        try:
+            stream = open(path, "rb")  # noqa: SIM115 (the caller closes it)
+        except FileNotFoundError:
+            raise MissingFileError(f"{path} is missing") from None
+        try:
+            n_bytes = os.fstat(stream.fileno()).st_size
+            if n_bytes != entry["bytes"]:
+                raise DamagedIndexError(f"{path} has {n_bytes} bytes; {entry['bytes']} were written")
+            if hashlib.file_digest(stream, "sha256").hexdigest() != entry["sha256"]:
+                raise DamagedIndexError(f"{path}: the checksum does not match; the file is damaged or another's")
+            stream.seek(0)
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+
+def _read_manifest(folder: str) -> dict[str, Any]:
     """The manifest of `folder`, checked."""
     path = os.path.join(folder, MANIFEST)
     with open(path, "rb") as stream:
@@ -160,34 +227,3 @@ def read_manifest(folder: str) -> dict[str, Any]:
     if manifest.get("format") != FORMAT:
         raise DamagedIndexError(f"{path}: format {manifest.get('format')!r} is not known; this release reads {FORMAT}")
     return dict(manifest)
-
-
-def checked_path(folder: str, manifest: Mapping[str, Any], kind: str) -> str:
-    """The path of a file of the index whose bytes are those that were written."""
-    entry = manifest["files"][kind]
-    path = os.path.join(folder, entry["name"])
-    digest = hashlib.sha256()
-    try:
-        with open(path, "rb") as stream:
-            n_bytes = os.fstat(stream.fileno()).st_size
-            if n_bytes != entry["bytes"]:
-                raise DamagedIndexError(f"{path} has {n_bytes} bytes; {entry['bytes']} were written")
-            while chunk := stream.read(_CHUNK):
-                digest.update(chunk)
-    except FileNotFoundError:
-        raise DamagedIndexError(f"{path} is missing") from None
-    if digest.hexdigest() != entry["sha256"]:
-        raise DamagedIndexError(f"{path}: the checksum does not match; the file is damaged or another's")
-    return path
-
-
-def load_array(
-    folder: str, manifest: Mapping[str, Any], kind: str, dtype: type[np.generic], shape: tuple[int, ...], *, mmap: bool
-) -> npt.NDArray[Any]:
-    """An array of the index, mapped read-only if `mmap`."""
-    path = checked_path(folder, manifest, kind)
-    # A map of an empty file is an error of the system.
-    array: npt.NDArray[Any] = np.load(path, mmap_mode="r" if mmap and 0 not in shape else None, allow_pickle=False)
-    if array.dtype != dtype or array.shape != shape:
-        raise DamagedIndexError(f"{path} holds {array.dtype} {array.shape}; the manifest says {dtype.__name__} {shape}")
-    return array

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "hsca/parallel.hpp"
+
 namespace hsca {
 
 class WordPiece {
@@ -22,8 +24,8 @@ class WordPiece {
 
     std::size_t size() const noexcept { return entries_.size(); }
 
-    // Appends the ids of `text`'s tokens, without [CLS] and [SEP].
-    void encode(std::string_view text, std::vector<std::int32_t>& ids) const;
+    // Appends the ids of `text`'s tokens, without [CLS] and [SEP]. False if stopped.
+    bool encode(std::string_view text, std::vector<std::int32_t>& ids, Stop& stop) const;
 
   private:
     struct Word;
