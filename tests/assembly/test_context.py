@@ -4,6 +4,7 @@ import html
 import random
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -273,11 +274,73 @@ def test_one_kanji_makes_the_whole_text_dear():
     assert 0 < len(mixed.items) < len(plain.items)
 
 
+TALK = [Turn("plain words of the talk " * 4, "user", f"t{i}") for i in range(30)]
+NOTES = [Candidate(f"d{i:02d}", "plain words " * 5, 0.9 - i / 100) for i in range(40)]
+
+
+@pytest.mark.parametrize("rank", [0, 3, 7])
+def test_one_kanji_does_not_wipe_out_recall(rank):
+    options = {"budget": 1000, "turns": TALK, "fractions": (1.0, 0.0, 0.5)}
+    plain = assemble("q", candidates=NOTES, **options)
+    dear = Candidate("kanji", "漢", NOTES[rank].score + 0.001)
+    mixed = assemble("q", candidates=[*NOTES[:rank], dear, *NOTES[rank:]], **options)
+    # The text would cost too much with it, so it is passed over; all else is as if it were not there.
+    assert mixed == plain
+    assert sum(item.kind == "recall" for item in plain.items) > 10
+
+
+@pytest.mark.parametrize("policy", ["prefix", "first_fit"])
+def test_dear_text_leaves_what_room_there_is(policy):
+    for dear in ({"turns": [*TALK, Turn("漢", "user", "k")]}, {"hard": ["漢"]}, {"soft": ["漢 " * 30]}):
+        options = {"budget": 1000, "turns": TALK, "fractions": (1.0, 0.3, 0.3)} | dear
+        context = assemble("q", candidates=NOTES, config=RecallConfig(policy=policy), **options)
+        recalled = [item.id for item in context.items if item.kind == "recall"]
+        assert recalled == [each.id for each in NOTES[: len(recalled)]]
+        assert len(recalled) > 0
+        assert 1000 - 2.5 * context.items[len(context.items) // 2].n_tokens - 60 < context.total_tokens <= 1000
+        ledger = context.ledger
+        assert ledger.variant_limit == 1000 - ledger.hard - ledger.soft - ledger.tail
+
+
+def test_a_node_given_twice_stands_once():
+    document = partition_document("- Be kind.\n- Be brief.\n\n> Softly.\n", name="rules")
+    context = assemble("q", budget=100, hard=[*document.hard, document.hard[0]], soft=document.nodes)
+    assert [(item.kind, item.text) for item in context.items] == [
+        ("hard", "Be kind."), ("hard", "Be brief."), ("soft", "Softly.")
+    ]  # fmt: skip
+    # The same number in two documents without a name is not the same node.
+    other = partition_document("- Be quick.\n")
+    unnamed = partition_document("- Be kind.\n")
+    assert len(assemble("q", budget=100, hard=[*unnamed.hard, *other.hard]).items) == 2
+
+
+def test_numbers_of_numpy_are_numbers():
+    turns = [Turn("b", timestamp=np.int64(5)), Turn("a", timestamp=np.float32(2.0))]
+    context = assemble("q", budget=np.int64(100), turns=turns, min_turns=np.int32(2), max_access=np.int64(3))
+    assert [item.text for item in context.items] == ["a", "b"]
+    assert type(context.ledger.budget) is int
+
+
 def test_first_fit_passes_over_what_does_not_fit():
     documents = [Candidate("a", "x" * 40, 0.9), Candidate("b", "x" * 4000, 0.8), Candidate("c", "x" * 40, 0.7)]
     assert [item.id for item in assemble("", budget=100, candidates=documents).items] == ["a"]
     context = assemble("", budget=100, candidates=documents, config=RecallConfig(policy="first_fit"))
     assert [item.id for item in context.items] == ["a", "c"]
+
+
+@given(st.integers(0, 10**6), st.integers(100, 3000))
+def test_first_fit_takes_what_looking_at_everything_takes(seed, budget):
+    rng = random.Random(seed)
+    documents = [Candidate(f"{i:03d}", "x<" * rng.randint(0, 400), rng.random()) for i in range(150)]
+    config = RecallConfig(policy="first_fit", rank="given")
+    context = assemble("", budget=budget, candidates=documents, config=config)
+    left, expected = budget, []
+    for each in sorted(documents, key=lambda each: -each.score):
+        cost = estimate_tokens(f'<recalled role="unknown" source="memory">{html.escape(each.text)}</recalled>\n')
+        if cost <= left:
+            left -= cost
+            expected.append(each.id)
+    assert [item.id for item in context.items] == expected
 
 
 def test_more_than_a_first_look():
@@ -328,9 +391,14 @@ def test_text_cannot_leave_its_wrapping():
         ({"budget": 10.0}, "budget must be an int, not float"),
         ({"budget": True}, "budget must be an int, not bool"),
         ({"fractions": (0.5, 0.5, 0.5)}, "fractions add up to 1.5, which is more than 1"),
-        ({"fractions": (0.5, -0.1, 0.5)}, "fractions: the soft one must be between 0 and 1, not -0.1"),
+        ({"fractions": (0.5, -0.1, 0.5)}, r"fractions\[1\] must be from 0 to 1, not -0.1"),
         ({"fractions": (0.5, 0.5)}, "fractions must be three numbers, not 2"),
-        ({"fractions": (float("nan"), 0.1, 0.1)}, "the hard one"),
+        ({"fractions": (float("nan"), 0.1, 0.1)}, r"fractions\[0\]"),
+        ({"fractions": "abc"}, "fractions must be three numbers, not str"),
+        ({"fractions": None}, "fractions must be three numbers, not NoneType"),
+        ({"budget": 10**400}, r"budget must be below 2\*\*53"),
+        ({"now": "x"}, "now must be a number, not str"),
+        ({"config": {"k1": 3}}, "config must be a RecallConfig, not dict"),
         ({"hard": "text"}, "hard must be a sequence of texts or nodes, not str"),
         ({"soft": [3]}, r"soft\[0\] must be a str or an AuthoredNode, not int"),
         ({"turns": [3]}, r"turns\[0\] must be a Turn"),

@@ -224,3 +224,40 @@ def test_missing_parser_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "markdown_it", None)
     with pytest.raises(ImportError, match=r"hsca_fast\[markdown\]"):
         partition_document("x")
+
+
+@pytest.mark.parametrize(
+    ("value", "targets", "warning"),
+    [
+        (" a # note", ["a"], None),
+        (" a#1", ["a#1"], None),
+        (" ['a,b', c]", ["a,b", "c"], None),
+        (""" ['it''s', "a\\"b, c # d", e] # remark""", ["it's", 'a"b, c # d', "e"], None),
+        (" [\n  a, # one\n\n  b\n]\nother: [z]", ["a", "b"], None),
+        ("\n  - a\n\n  - b # two\n  # remark\n  - 'c # d'\nother: x\n  - no", ["a", "b", "c # d"], None),
+        (" # these\n- a\n- a", ["a"], None),
+        (" [a, b\nother: x", ["a", "b"], "not closed"),
+        ("\n  - a\n  b\n  - c", ["a", "c"], "no entry: 'b'"),
+        (" []", [], None),
+    ],
+)
+def test_hop_targets(value, targets, warning):
+    document = partition_document(f"---\nhop_targets:{value}\n---\nlore\n")
+    assert list(document.variant[0].hop_targets) == targets
+    assert len(document.warnings) == (warning is not None)
+    assert warning is None or warning in document.warnings[0]
+
+
+@pytest.mark.parametrize("depth", [15, 19, 20, 25, 60])
+def test_what_follows_a_deep_list_is_not_part_of_it(depth):
+    deep = "\n".join(" " * (2 * i) + "- a" for i in range(depth))
+    document = partition_document(deep + "\n- top two\n- top three\n> q\n# H\n")
+    assert [(node.kind, node.text) for node in document.nodes[1:]] == [
+        ("list_item", "top two"), ("list_item", "top three"), ("quote", "q"), ("heading", "H")
+    ]  # fmt: skip
+    assert document.nodes[0].text.count("a") == depth
+
+
+def test_bad_names():
+    with pytest.raises(TypeError, match="name must be str, not int"):
+        partition_document("x", name=3)

@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +43,7 @@ def recorded_candidates(case):
 # Each function falls back to its own weights, and values outside a domain are refused.
 DIFFERENT = {
     "k1 < k2": "k2 must be at most k1",
-    "k values floor and clamp to 1": "k1 must be None or an int of at least 1, not 2.9",
+    "k values floor and clamp to 1": "k1 must be an int, not float",
     "lambda_r negative clamps to 0": "authority_decay must be at least 0",
     "score above 1 clamps": r"candidates\[0\].score must be between -1 and 1",
     "authority weights all zero fall back to 0.7/0.2/0.1": None,
@@ -66,7 +67,7 @@ def test_recorded_rankings(case):
     options, name = case["input"]["opts"], case["name"]
     candidates = list(recorded_candidates(case))
     if message := DIFFERENT.get(name, ""):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((TypeError, ValueError), match=message):
             recall(options["queryText"], candidates, config=recorded_config(options, name))
         return
     config = recorded_config(options, name)
@@ -229,13 +230,32 @@ def test_cold_start_and_empty():
         ("authority", None, "must be between 0 and 1, not None"),
         ("text", 3, "must be str, not int"),
         ("id", None, "must be str, not NoneType"),
+        ("access_count", 10**400, "must be a number that float64 can hold"),
         ("hop_targets", "abc", "must be a sequence of ids, not str"),
+        ("hop_targets", b"abc", "must be a sequence of ids, not bytes"),
+        ("hop_targets", None, "must be a sequence of ids, not NoneType"),
     ],
 )
 def test_bad_rows_are_named(field, value, message):
     rows = [Candidate("a", "fine", 0.5), {"id": "b", "text": "", field: value}]
     with pytest.raises((TypeError, ValueError), match=rf"candidates\[1\].{field} {message}"):
         recall("", as_candidates(rows, "candidates"))
+
+
+@pytest.mark.parametrize("target", [3, None, ["c", "d"], ("a", "b", "c"), ("a", 3)])
+def test_bad_hop_targets_are_named(target):
+    with pytest.raises(TypeError, match=r"candidates\[0\].hop_targets\[1\] must be an id or a \(collection, id\) pair"):
+        as_candidates([{"id": "a", "text": "", "hop_targets": ["fine", target]}], "candidates")
+
+
+@given(st.integers(0, 40), st.integers(1, 40), st.integers(1, 5))
+def test_ties_at_the_cut_go_by_key(n, k, n_values):
+    rng = np.random.default_rng(n)
+    scores = rng.integers(1, n_values + 1, n) / n_values
+    tied = [Candidate(str(i % 7), "", score, f"c{i // 7}") for i, score in zip(rng.permutation(n), scores, strict=True)]
+    ranked = recall("", tied, config=RecallConfig(rank="given")).ranked(k)
+    expected = sorted(tied, key=lambda each: (-each.score, each.collection, each.id))[:k]
+    assert [each.candidate for each in ranked] == expected
 
 
 @pytest.mark.parametrize(
@@ -250,13 +270,17 @@ def test_bad_rows_are_named(field, value, message):
         ({"kappa": float("inf")}, "kappa"),
         ({"eta_hop": 1.0}, "eta_hop"),
         ({"eta_hop": 0.0}, "eta_hop"),
+        ({"k1": 2**70}, "k1 must be at most"),
+        ({"authority_weights": (1, 2)}, "authority_weights must be three numbers, not 2"),
+        ({"authority_weights": (math.inf, 0, 0)}, r"authority_weights\[0\] must be finite, not inf"),
+        ({"theta1": "high"}, "theta1 must be a number, not str"),
         ({"theta_hop": 1.5}, "theta_hop"),
         ({"rank": "best"}, "rank must be one of two_pass, given"),
         ({"policy": "knapsack"}, "policy must be one of prefix, first_fit"),
     ],
 )
 def test_bad_configuration(options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         RecallConfig(**options)
 
 

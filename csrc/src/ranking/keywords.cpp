@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <iterator>
 #include <stdexcept>
 #include <unordered_set>
 
@@ -51,8 +50,8 @@ class TermScanner {
                 if (at == run) {
                     ++at;
                 } else if (!is_whole || wanted(kTermBytes[*run], static_cast<std::size_t>(at - run))) {
-                    std::transform(run, at, std::back_inserter(term_),
-                                   [](unsigned char c) { return static_cast<char>(kTermBytes[c]); });
+                    term_.resize(static_cast<std::size_t>(at - run));
+                    std::transform(run, at, term_.begin(), [](unsigned char c) { return static_cast<char>(kTermBytes[c]); });
                     if (is_whole && !close(found)) return;
                 }
                 continue;
@@ -137,18 +136,25 @@ class TermScanner {
     std::string term_;
 };
 
-std::size_t hash_term(std::string_view term) noexcept {
-    std::uint64_t x = term.size(), word;
-    const auto mix = [&](const char* at, std::size_t n) {
-        word = 0;
-        std::memcpy(&word, at, n);
-        x = std::rotl((x ^ word) * 0x9E3779B97F4A7C15ull, 29);
-    };
-    while (term.size() > 8) {
-        mix(term.data(), 8);
-        term.remove_prefix(8);
+// All of up to 8 bytes in one word; together with their number they are told apart.
+std::uint64_t load(std::string_view bytes) noexcept {
+    const std::size_t n = bytes.size();
+    if (n >= 4) {
+        std::uint32_t head, tail;
+        std::memcpy(&head, bytes.data(), 4);
+        std::memcpy(&tail, bytes.data() + n - 4, 4);
+        return std::uint64_t(tail) << 32 | head;
     }
-    mix(term.data(), term.size());
+    std::uint64_t word = 0;
+    for (const char c : bytes) word = word << 8 | static_cast<unsigned char>(c);
+    return word;
+}
+
+std::size_t hash_term(std::string_view term) noexcept {
+    std::uint64_t x = term.size();
+    const auto mix = [&](std::uint64_t word) { x = std::rotl((x ^ word) * 0x9E3779B97F4A7C15ull, 29); };
+    for (; term.size() > 8; term.remove_prefix(8)) mix(load(term.substr(0, 8)));
+    mix(load(term));
     x ^= x >> 32;
     return static_cast<std::size_t>(x * 0xD6E8FEB86659FD93ull >> 20);
 }

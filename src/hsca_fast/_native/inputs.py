@@ -57,7 +57,8 @@ def string_columns(texts: Texts) -> tuple[int, Iterable[tuple[int, StringColumn]
 
 def text_rows(texts: Texts) -> tuple[Sequence[str], Iterable[tuple[int, StringColumn]]]:
     """The texts one by one, and as `string_columns` has them."""
-    if isinstance(texts, (ArrowStream, ArrowArray)):
+    # Asking a protocol takes longer than a short list does.
+    if not isinstance(texts, (list, tuple)) and isinstance(texts, (ArrowStream, ArrowArray)):
         column = StringColumn.from_arrow(texts)
         return _ColumnTexts(column), [(0, column)]
     rows = _rows(texts)

@@ -15,6 +15,7 @@ from hsca_fast.assembly.recall import Candidate, Key, Ranked, Recall, RecallConf
 from hsca_fast.assembly.tail import MIN_TURNS, coupled, tail_start, whole_number
 from hsca_fast.memory.turns import Turn, chronological
 from hsca_fast.ranking import fit_budget
+from hsca_fast.ranking.columns import number, triple
 from hsca_fast.ranking.costs import CountTokens, token_costs
 
 FRACTIONS = (1.0, 0.3, 0.25)
@@ -114,10 +115,9 @@ def check_hard_reserve(
     >>> check_hard_reserve(["Be kind."], budget=100, fraction=0.1)
     3
     """
-    if not 0.0 <= fraction <= 1.0:
-        raise ValueError(f"fraction must be between 0 and 1, not {fraction}")
+    fraction = number("fraction", fraction, 0.0, 1.0)
     budget = whole_number("budget", budget)
-    cost = _total(_authored_items(hard, "hard", count_tokens), count_tokens)
+    cost = _total(_authored_items(hard, "hard", count_tokens, set()), count_tokens)
     reserve = _share(fraction, budget)
     if cost > reserve:
         raise ValueError(f"hard text costs {cost} tokens but its reserve is {reserve} of {budget}")
@@ -154,7 +154,7 @@ def assemble(
     budget
         Tokens for everything, wrapping included.
     hard, soft
-        Texts or nodes of `partition_document`, in authored order; injected as they are.
+        Texts or nodes of `partition_document`, in authored order; injected as they are, a node given twice once.
     turns
         The session.
     candidates
@@ -193,18 +193,21 @@ def assemble(
     """
     if not isinstance(query, str):
         raise TypeError(f"query must be str, not {type(query).__name__}")
-    now = time.time() if now is None else now
-    if not math.isfinite(now):
-        raise ValueError(f"now must be finite, not {now}")
+    now = time.time() if now is None else number("now", now, -math.inf)
     if max_access is not None:
-        whole_number("max_access", max_access)
+        max_access = whole_number("max_access", max_access)
+    if config is None:
+        config = RecallConfig()
+    elif not isinstance(config, RecallConfig):
+        raise TypeError(f"config must be a RecallConfig, not {type(config).__name__}")
     budget = whole_number("budget", budget)
     min_turns = whole_number("min_turns", min_turns)
     alpha1, alpha2, beta = _fractions(fractions)
     target = _share(beta, budget) if tail_tokens is None else whole_number("tail_tokens", tail_tokens)
     session = chronological(turns)
-    rules = _authored_items(hard, "hard", count_tokens)
-    guidance = _authored_items(soft, "soft", count_tokens)
+    nodes: set[tuple[str, str]] = set()
+    rules = _authored_items(hard, "hard", count_tokens, nodes)
+    guidance = _authored_items(soft, "soft", count_tokens, nodes)
     talk = _last_turns(session, min_turns, budget, count_tokens)
     found = as_candidates(candidates, "candidates")
     reachable = as_candidates(linked, "linked")
@@ -228,35 +231,36 @@ def assemble(
     room = budget - hard_cost - _cost(guidance)
     bundles = coupled(session)[len(session) - len(talk) :]
     base, start, _ = tail_start(_costs(talk), bundles, min_turns, target, room)
-    variant_limit = room - _cost(talk[start:])
+
+    # The costs of the items fit. The text as a whole may still cost more, when one kanji makes each of its characters dear or a
+    # counter rounds down: then the oldest turns go until the text fits too, then soft rules, the bundle of the base last of all.
+    starts = [row for row in range(start, base + 1) if row == start or row == len(talk) or not bundles[row]]
+    smaller = [(len(guidance), row) for row in starts]
+    smaller += [(n, starts[-1]) for n in range(len(guidance) - 1, -1, -1)]
+    smaller.append((0, base))
+    n_soft, start = _first_within(
+        smaller, budget, lambda cut: _total([*rules, *guidance[: cut[0]], *talk[cut[1] :]], count_tokens)
+    )
+    before, tail = [*rules, *guidance[:n_soft]], talk[start:]
+    if tail and bundles[start]:
+        reasons.append(
+            f"the bundle that the last {n_base} turns begin in does not fit {budget} tokens with all the rest"
+        )
+    room = budget - _cost(before)
     recall = Recall(
         query,
         found,
         reachable,
-        RecallConfig() if config is None else config,
+        config,
         now=now,
         max_access=max_access,
-        excluded=authored | {(item.collection, item.id) for item in talk[start:] if item.id},
+        excluded=authored | {(item.collection, item.id) for item in tail if item.id},
     )
-    recalled = _packed(recall, variant_limit, count_tokens)
-
-    # The costs of the items fit. The text as a whole may still cost more, when one kanji makes each of its characters dear or a
-    # counter rounds down: then the least important goes until the text fits too, and the bundle of the base last of all.
-    n_soft, n_recalled = len(guidance), len(recalled)
-    starts = [row for row in range(start, base + 1) if row == start or row == len(talk) or not bundles[row]]
-    smaller = [(n_soft, n, start) for n in range(n_recalled, -1, -1)]
-    smaller += [(n_soft, 0, row) for row in starts[1:]]
-    smaller += [(n, 0, starts[-1]) for n in range(n_soft - 1, -1, -1)]
-    smaller.append((0, 0, base))
-
-    def parts(n_soft: int, n_recalled: int, start: int) -> list[ContextItem]:
-        return [*rules, *guidance[:n_soft], *recalled[:n_recalled], *talk[start:]]
-
-    n_soft, n_recalled, start = _first_within(smaller, budget, lambda cut: _total(parts(*cut), count_tokens))
-    if start < len(talk) and bundles[start]:
-        reasons.append(
-            f"the bundle that the last {n_base} turns begin in does not fit {budget} tokens with all the rest"
-        )
+    recalled = _packed(recall, room - _cost(tail), count_tokens)
+    total = _total([*before, *recalled, *tail], count_tokens)
+    if total > budget:
+        recalled = _packed(recall, room - _cost(tail), count_tokens, _Whole(before, tail, budget, count_tokens))
+        total = _total([*before, *recalled, *tail], count_tokens)
     ledger = Ledger(
         budget=budget,
         hard=hard_cost,
@@ -264,11 +268,11 @@ def assemble(
         soft_limit=soft_limit,
         soft=_cost(guidance[:n_soft]),
         tail_limit=min(max(target, base_cost), room),
-        tail=_cost(talk[start:]),
-        variant_limit=variant_limit,
-        variant=_cost(recalled[:n_recalled]),
+        tail=_cost(tail),
+        variant_limit=room - _cost(tail),
+        variant=_cost(recalled),
     )
-    return _context(parts(n_soft, n_recalled, start), reasons, ledger, count_tokens)
+    return _context([*before, *recalled, *tail], total, reasons, ledger)
 
 
 def _degraded(
@@ -290,41 +294,78 @@ def _degraded(
     hard = _cost(items[: len(rules)])
     tail = _cost(items[len(rules) :])
     ledger = Ledger(budget, hard, _cost(base), 0, 0, budget - hard, tail, 0, 0)
-    return _context(items, reasons, ledger, count_tokens)
+    return _context(items, _total(items, count_tokens), reasons, ledger)
 
 
-def _context(
-    items: list[ContextItem], reasons: list[str], ledger: Ledger, count_tokens: CountTokens | None
-) -> AssembledContext:
+def _context(items: list[ContextItem], total: int, reasons: list[str], ledger: Ledger) -> AssembledContext:
     return AssembledContext(
         items=tuple(items),
         text="".join(item.rendered for item in items),
-        total_tokens=_total(items, count_tokens),
+        total_tokens=total,
         degraded=bool(reasons),
         reasons=tuple(reasons),
         ledger=ledger,
     )
 
 
-def _packed(recall: Recall, limit: int, count_tokens: CountTokens | None) -> list[ContextItem]:
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """Keeps the text as a whole within the budget, where that costs more than its parts."""
+
+    before: list[ContextItem]
+    tail: list[ContextItem]
+    budget: int
+    count_tokens: CountTokens | None
+
+    def total(self, recalled: Sequence[ContextItem]) -> int:
+        return _total([*self.before, *recalled, *self.tail], self.count_tokens)
+
+    def fitting(self, packed: Sequence[ContextItem], items: Sequence[ContextItem]) -> int:
+        """How many of the next items fit, one after the other."""
+        counts = range(len(items), -1, -1)
+        return _first_within(counts, self.budget, lambda n: self.total([*packed, *items[:n]]))
+
+    def is_dear(self, packed: Sequence[ContextItem], item: ContextItem) -> bool:
+        """Does the item cost more the first time than the second? Then it is not too long, but makes all else dearer."""
+        none, once, twice = (self.total([*packed, *[item] * n]) for n in range(3))
+        return once - none > twice - once + 1
+
+
+def _packed(
+    recall: Recall, limit: int, count_tokens: CountTokens | None, whole: _Whole | None = None
+) -> list[ContextItem]:
     """The ranked documents that fit the limit, in order; ranks and wraps no more of them than it must."""
-    if recall.config.policy == "first_fit":
-        items = _recalled_items(recall.ranked(max(1, len(recall))), count_tokens)
-        return [items[row] for row in fit_budget(_costs(items), limit, policy="first_fit").tolist()]
     packed: list[ContextItem] = []
+    seen: set[Key] = set()
+    policy = recall.config.policy
+    room = None
     k = limit // LIKELY_COST + 16
     while True:
-        ranked = recall.ranked(k)
-        while len(packed) < len(ranked):
-            items = _recalled_items(ranked[len(packed) :][:CHUNK], count_tokens)
-            fitting = items[: len(fit_budget(_costs(items), limit))]
-            packed += fitting
-            limit -= _cost(fitting)
-            if len(fitting) < len(items):
-                return packed
+        ranked = recall.ranked(k, room=room)
+        fresh = (
+            [each for each in ranked if (each.candidate.collection, each.candidate.id) not in seen] if seen else ranked
+        )
+        for start in range(0, len(fresh), CHUNK):
+            items = _recalled_items(fresh[start : start + CHUNK], count_tokens)
+            while items:
+                rows = fit_budget(_costs(items), limit, policy=policy).tolist()
+                fitting = [items[row] for row in rows]
+                n = len(fitting) if whole is None else whole.fitting(packed, fitting)
+                is_cut = n < len(fitting)
+                if is_cut and whole is not None and not whole.is_dear([*packed, *fitting[:n]], fitting[n]):
+                    return packed + fitting[:n]
+                packed += fitting[:n]
+                limit -= _cost(fitting[:n])
+                if not is_cut and policy == "prefix" and len(fitting) < len(items):
+                    return packed
+                items = items[rows[n] + 1 :] if is_cut else []
         if len(ranked) < k:
             return packed
+        seen.update((each.candidate.collection, each.candidate.id) for each in fresh)
         k *= 4
+        # Wrapping makes no text cheaper, so what costs more unwrapped can be passed over unseen; another's counter may differ.
+        if policy == "first_fit" and count_tokens is None:
+            room = limit
 
 
 def _first_within(choices: Sequence[_T], budget: int, cost: Callable[[_T], int]) -> _T:
@@ -358,15 +399,23 @@ def _total(items: Sequence[ContextItem], count_tokens: CountTokens | None) -> in
 
 
 def _authored_items(
-    nodes: Iterable[Authored], kind: Literal["hard", "soft"], count_tokens: CountTokens | None
+    nodes: Iterable[Authored],
+    kind: Literal["hard", "soft"],
+    count_tokens: CountTokens | None,
+    seen: set[tuple[str, str]],
 ) -> list[ContextItem]:
+    """Items of texts or nodes; a node, told by its text and id, that was `seen` before does not come again."""
     if isinstance(nodes, str) or not isinstance(nodes, Iterable):
         raise TypeError(f"{kind} must be a sequence of texts or nodes, not {type(nodes).__name__}")
     pairs = []
     for row, node in enumerate(nodes):
         if not isinstance(node, (str, AuthoredNode)):
             raise TypeError(f"{kind}[{row}] must be a str or an AuthoredNode, not {type(node).__name__}")
-        pairs.append((node, "") if isinstance(node, str) else (node.text, node.id))
+        pair = (node, "") if isinstance(node, str) else (node.text, node.id)
+        if pair not in seen:
+            pairs.append(pair)
+        if pair[1]:
+            seen.add(pair)
     rendered = [text + "\n" for text, _ in pairs]
     costs = token_costs(rendered, count_tokens, kind)
     return [
@@ -378,13 +427,15 @@ def _last_turns(
     session: Sequence[Turn], min_turns: int, budget: int, count_tokens: CountTokens | None
 ) -> list[ContextItem]:
     """The end of the session: all of it, or more than the budget holds and more than the base."""
-    items: list[ContextItem] = []
-    stop = len(session)
-    while stop > 0 and (len(items) <= min_turns or _cost(items) <= budget):
+    chunks: list[list[ContextItem]] = []
+    stop, n_items, cost = len(session), 0, 0
+    while stop > 0 and (n_items <= min_turns or cost <= budget):
         start = max(0, stop - CHUNK)
-        items = _turn_items(session[start:stop], count_tokens) + items
+        chunks.append(_turn_items(session[start:stop], count_tokens))
+        n_items += stop - start
+        cost += _cost(chunks[-1])
         stop = start
-    return items
+    return [item for chunk in reversed(chunks) for item in chunk]
 
 
 def _turn_items(session: Sequence[Turn], count_tokens: CountTokens | None) -> list[ContextItem]:
@@ -428,12 +479,7 @@ def _opening(tag: str, role: str, source: str) -> str:
 
 
 def _fractions(fractions: tuple[float, float, float]) -> tuple[float, float, float]:
-    if len(fractions) != 3:
-        raise ValueError(f"fractions must be three numbers, not {len(fractions)}")
-    for name, value in zip(("hard", "soft", "tail"), fractions, strict=True):
-        if not 0.0 <= value <= 1.0:
-            raise ValueError(f"fractions: the {name} one must be between 0 and 1, not {value}")
-    alpha1, alpha2, beta = fractions
+    alpha1, alpha2, beta = triple("fractions", fractions, 0.0, 1.0)
     total = alpha2 + beta + (alpha1 if alpha1 < 1.0 else 0.0)
     if total > 1.0 + 1e-9:
         raise ValueError(f"fractions add up to {total:g}, which is more than 1")

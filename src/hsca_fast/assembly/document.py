@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from hsca_fast.assembly.deontic import NO_CUES, Deontic, deontic_cues
+from hsca_fast.ranking.columns import number
 from hsca_fast.ranking.costs import token_costs
 
 if TYPE_CHECKING:
@@ -28,8 +29,12 @@ INLINE_PIECE = 4096
 
 _FENCE_OPEN = re.compile(r"---[ \t]*\n")
 _FENCE_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.M)
-_HOP_KEY = re.compile(r"^hop_targets[ \t]*:[ \t]*(.*)$", re.M)
-_HOP_ENTRY = re.compile(r"[ \t]*-[ \t]+(.*)")
+_HOP_KEY = re.compile(r"^hop_targets[ \t]*:[ \t]*", re.M)
+_HOP_ENTRY = re.compile(r"[ \t]*-[ \t]+")
+_HOP_REMARK = re.compile(r"[ \t]*(?:#.*)?(?:\n|\Z)")
+_QUOTED = r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\n]|'')*'"""
+_HOP_LINE = re.compile(rf"{_QUOTED}|(?:(?!\s#).)*")
+_HOP_PART = re.compile(rf"\s*(?:#.*|(?P<close>\])|,|(?P<entry>{_QUOTED}|(?:(?!\s#)[^,\]\n])+))")
 _MARKUP = re.compile(r"[\\`*_\[\]!<&]")
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 
@@ -141,8 +146,9 @@ def partition_document(
     """
     if not isinstance(markdown, str):
         raise TypeError(f"markdown must be str, not {type(markdown).__name__}")
-    if not 0.0 <= authority <= 1.0:
-        raise ValueError(f"authority must be between 0 and 1, not {authority}")
+    if not isinstance(name, str):
+        raise TypeError(f"name must be str, not {type(name).__name__}")
+    authority = number("authority", authority, 0.0, 1.0)
     source = markdown.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     warnings: list[str] = []
     front_matter, body = _front_matter(source, warnings)
@@ -193,24 +199,40 @@ def _front_matter(source: str, warnings: list[str]) -> tuple[str, str]:
 
 
 def _hop_targets(front_matter: str, warnings: list[str]) -> tuple[str, ...]:
+    """One id, an inline list or a list of lines, as YAML has them: quotes hold commas and #, a # after a blank is a remark."""
     key = _HOP_KEY.search(front_matter)
     if key is None:
         return ()
-    value = key.group(1).strip()
+    value = front_matter[key.end() :]
+    entries = []
     if value.startswith("["):
-        if not value.endswith("]"):
-            warnings.append("hop_targets in the front matter is a list that is not closed on its line")
-        entries: Sequence[str] = value[1:].removesuffix("]").split(",")
-    elif value:
-        entries = [value]
+        at, is_closed = 1, False
+        while not is_closed and (part := _HOP_PART.match(value, at)) is not None:
+            at = part.end()
+            is_closed = part["close"] is not None
+            entries.append(part["entry"] or "")
+        if not is_closed:
+            warnings.append("hop_targets in the front matter is a list that is not closed; its first line was read")
+            entries = value.partition("\n")[0][1:].split(",")
+    elif not _HOP_REMARK.match(value):
+        entries.append(_HOP_LINE.match(value)[0])  # type: ignore[index]  # it matches every line
     else:
-        entries = []
-        for line in front_matter[key.end() + 1 :].split("\n"):
-            entry = _HOP_ENTRY.fullmatch(line)
-            if entry is None:
+        for line in value.split("\n")[1:]:
+            if entry := _HOP_ENTRY.match(line):
+                entries.append(_HOP_LINE.match(line, entry.end())[0])  # type: ignore[index]
+            elif line[:1] not in ("", " ", "\t", "#"):
                 break
-            entries.append(entry.group(1))
-    return tuple(dict.fromkeys(target for entry in entries if (target := entry.strip().strip("\"'").strip())))
+            elif not _HOP_REMARK.match(line):
+                warnings.append(f"hop_targets in the front matter has a line that is no entry: {line.strip()!r}")
+    return tuple(dict.fromkeys(target for entry in entries if (target := _unquoted(entry.strip()))))
+
+
+def _unquoted(entry: str) -> str:
+    if entry[:1] == '"' == entry[-1:] and len(entry) > 1:
+        return re.sub(r"\\(.)", r"\1", entry[1:-1]).strip()
+    if entry[:1] == "'" == entry[-1:] and len(entry) > 1:
+        return entry[1:-1].replace("''", "'").strip()
+    return entry
 
 
 def _blocks(body: str, first_line: int) -> Iterator[_Block]:
@@ -300,8 +322,9 @@ def _parsers() -> tuple[MarkdownIt, MarkdownIt]:
 
     def bounded(rule: Callable[[StateBlock, int, int, bool], bool]) -> Callable[[StateBlock, int, int, bool], bool]:
         # A list adds two levels. At its limit the parser would drop the text; refusing the rule keeps it as a paragraph.
+        # A silent rule only says that a paragraph ends here, which it does at any depth.
         def within_limit(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-            return state.level + 2 < MAX_NESTING and rule(state, start, end, silent)
+            return (silent or state.level + 2 < MAX_NESTING) and rule(state, start, end, silent)
 
         return within_limit
 

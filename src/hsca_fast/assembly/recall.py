@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,13 @@ import numpy.typing as npt
 from hsca_fast._native.records import number_columns
 from hsca_fast.ranking import (
     authority_weights,
+    estimate_tokens,
     expand_hops,
     extract_keywords,
     keyword_coverage,
-    merge_ranked,
     second_pass_scores,
 )
+from hsca_fast.ranking.columns import count, number, triple
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
@@ -61,11 +63,21 @@ class Candidate:
     hop_targets: Sequence[str | Key] = ()
 
     def __post_init__(self) -> None:
-        for field in ("id", "text", "collection", "role"):
-            if not isinstance(getattr(self, field), str):
-                raise TypeError(f"{field} must be str, not {type(getattr(self, field)).__name__}")
-        if isinstance(self.hop_targets, str):
-            raise TypeError("hop_targets must be a sequence of ids, not str")
+        if not type(self.id) is type(self.text) is type(self.collection) is type(self.role) is str:
+            for field in ("id", "text", "collection", "role"):
+                if not isinstance(getattr(self, field), str):
+                    raise TypeError(f"{field} must be str, not {type(getattr(self, field)).__name__}")
+        if self.hop_targets != ():
+            _check_hop_targets(self.hop_targets)
+
+
+def _check_hop_targets(targets: object) -> None:
+    if isinstance(targets, (str, bytes)) or not isinstance(targets, Collection):
+        raise TypeError(f"hop_targets must be a sequence of ids, not {type(targets).__name__}")
+    for i, target in enumerate(targets):
+        is_pair = isinstance(target, tuple) and len(target) == 2 and all(isinstance(part, str) for part in target)
+        if not isinstance(target, str) and not is_pair:
+            raise TypeError(f"hop_targets[{i}] must be an id or a (collection, id) pair, not {target!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,27 +122,22 @@ class RecallConfig:
 
     def __post_init__(self) -> None:
         for name in ("k1", "k2"):
-            k = getattr(self, name)
-            if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-                raise ValueError(f"{name} must be None or an int of at least 1, not {k!r}")
+            if getattr(self, name) is not None:
+                count(name, getattr(self, name))
         if self.k1 is not None and self.k2 is not None and self.k2 > self.k1:
             raise ValueError(f"k2 must be at most k1 = {self.k1}, not {self.k2}")
-        if not -1.0 <= self.theta1 <= 1.0:
-            raise ValueError(f"theta1 must be between -1 and 1, not {self.theta1}")
-        for name in ("kappa", "authority_decay"):
-            if not 0.0 <= getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} must be at least 0 and finite, not {getattr(self, name)}")
-        if not 0.0 < self.eta_hop < 1.0:
-            raise ValueError(f"eta_hop must be between 0 and 1, both excluded, not {self.eta_hop}")
-        if not 0.0 <= self.theta_hop <= 1.0:
-            raise ValueError(f"theta_hop must be between 0 and 1, not {self.theta_hop}")
+        number("theta1", self.theta1, -1.0, 1.0)
+        number("kappa", self.kappa, 0.0)
+        number("authority_decay", self.authority_decay, 0.0)
+        number("eta_hop", self.eta_hop, 0.0, 1.0, open_ends=True)
+        number("theta_hop", self.theta_hop, 0.0, 1.0)
+        triple("authority_weights", self.authority_weights)
         for name, allowed in (("rank", ("two_pass", "given")), ("policy", ("prefix", "first_fit"))):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}")
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A document in the merged order; `via` is the best parent of one that was reached by a hop."""
 
     candidate: Candidate
@@ -149,21 +156,22 @@ def as_candidates(items: Iterable[Candidate | Mapping[str, Any]], name: str) -> 
     candidates = list(items)
     if {Candidate}.issuperset(map(type, candidates)):
         return cast("list[Candidate]", candidates)
-    return [_as_candidate(item, f"{name}[{row}]") for row, item in enumerate(candidates)]
+    return [_as_candidate(item, name, row) for row, item in enumerate(candidates)]
 
 
-def _as_candidate(item: object, where: str) -> Candidate:
+def _as_candidate(item: object, name: str, row: int) -> Candidate:
     if isinstance(item, Candidate):
         return item
+    where = f"{name}[{row}]"
     if not isinstance(item, Mapping):
         raise TypeError(f"{where} must be a Candidate or a mapping, not {type(item).__name__}")
-    if unknown := item.keys() - _CANDIDATE_FIELDS:
-        raise ValueError(f"{where} has no field {min(map(str, unknown))!r}")
-    if missing := {"id", "text"} - item.keys():
-        raise ValueError(f"{where} has no {min(missing)}")
     try:
         return Candidate(**item)
     except TypeError as error:
+        if unknown := item.keys() - _CANDIDATE_FIELDS:
+            raise ValueError(f"{where} has no field {min(map(str, unknown))!r}") from None
+        if missing := {"id", "text"} - item.keys():
+            raise ValueError(f"{where} has no {min(missing)}") from None
         raise TypeError(f"{where}.{error}") from None
 
 
@@ -190,10 +198,11 @@ class Recall:
         similarity, timestamp, access, authority = _columns(candidates, now, is_final=config.rank == "given")
         self._candidates = candidates
         self._linked = {key: each for each in linked if (key := (each.collection, each.id)) not in excluded}
-        self._ids = set(map(attrgetter("id"), candidates))
-        self._is_rest = np.full(len(candidates), len(self._ids) == len(candidates))
-        if not self._is_rest.all():
-            self._is_rest[list(self._row.values())] = True
+        self._row_of_id = dict(zip(map(attrgetter("id"), candidates), range(len(candidates)), strict=True))
+        self._has_unique_ids = len(self._row_of_id) == len(candidates)
+        self._is_rest = np.full(len(candidates), self._has_unique_ids)
+        if not self._has_unique_ids:
+            self._is_rest[list(self._row_of_key.values())] = True
         self._is_rest[[row for key in excluded if (row := self._find(key)) is not None]] = False
         rest = np.flatnonzero(self._is_rest)
         self._similarity = similarity
@@ -222,20 +231,28 @@ class Recall:
         """At most this many documents can be ranked."""
         return int(self._is_rest.sum()) + len(self._linked)
 
-    def ranked(self, k: int) -> list[Ranked]:
-        """The first `k` of the merged order, by (score descending, key ascending)."""
+    def ranked(self, k: int, *, room: int | None = None) -> list[Ranked]:
+        """The first `k` of the merged order, by (score descending, key ascending).
+
+        With `room` candidates may be left out whose text alone costs more by `estimate_tokens`, as if they were not there.
+        """
         k2 = self.config.k2
-        rows, scores, least = self._second_pass(k if k2 is None else k2)
+        rows, scores, least = self._second_pass(k if k2 is None else k2, None if k2 else room)
         # A hop below the k-th document of the second pass cannot be among the first k.
         hops, parents = self._hops(self._passed, least) if k2 is None else self._hops(rows, 0.0)
-        documents = {self._key(row): self._candidates[row] for row in rows.tolist()}
-        merged = merge_ranked(list(zip(documents, scores.tolist(), strict=True)), list(hops.items()))
-        documents.update((key, self._target(key)) for key in hops)
-        return [Ranked(documents[key], score, parents.get(key)) for key, score in merged[:k]]
+        found = [
+            Ranked(self._candidates[row], score) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
+        ]
+        if hops:
+            found += [Ranked(self._target(key), score, parents[key]) for key, score in hops.items()]
+            found.sort(key=lambda each: (-each.score, each.candidate.collection, each.candidate.id))
+        return found[:k]
 
-    def _second_pass(self, k: int) -> tuple[Rows, Scores, float]:
+    def _second_pass(self, k: int, room: int | None) -> tuple[Rows, Scores, float]:
         """Rows of the best `k` of the first pass, best first, their scores, and a score that at least `k` documents reach."""
         rows = self._passed
+        if room is not None:
+            rows = rows[self._text_costs[rows] <= room]
         kth = 0.0
         if k < len(rows):
             ceiling = self._ceiling[rows]
@@ -246,6 +263,10 @@ class Recall:
         scores = self._scores(rows)
         order = self._best(rows, scores, k)
         return rows[order], scores[order], kth
+
+    @cached_property
+    def _text_costs(self) -> npt.NDArray[np.int32]:
+        return estimate_tokens([each.text for each in self._candidates])
 
     def _scores(self, rows: Rows) -> Scores:
         if self.config.rank == "given":
@@ -290,11 +311,14 @@ class Recall:
         return self._candidates[row].collection, self._candidates[row].id
 
     def _find(self, key: Key) -> int | None:
-        return self._row.get(key) if key[1] in self._ids else None
+        if not self._has_unique_ids:
+            return self._row_of_key.get(key)
+        row = self._row_of_id.get(key[1])
+        return row if row is not None and self._candidates[row].collection == key[0] else None
 
     @cached_property
-    def _row(self) -> dict[Key, int]:
-        """The first row under each key; ten thousand tuples that are made only when somebody asks for one."""
+    def _row_of_key(self) -> dict[Key, int]:
+        """The first row under each key; ten thousand tuples that are made only when ids repeat."""
         keys: list[Key] = list(map(attrgetter("collection", "id"), self._candidates))
         return dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
 
@@ -309,9 +333,15 @@ class Recall:
             kth = np.partition(scores, len(rows) - k)[len(rows) - k]
             positions = positions[scores >= kth]
         order = positions[np.argsort(-scores[positions], kind="stable")]
-        ranked = scores[order]
-        if (ranked[1:] == ranked[:-1]).any():
-            order = np.array(sorted(order.tolist(), key=lambda i: (-scores[i], self._key(int(rows[i])))), np.int64)
+        bounds = np.flatnonzero(np.diff(scores[order], prepend=np.inf, append=-np.inf))
+        lengths = np.diff(bounds)
+        # Keys are compared only within runs of equal scores that reach the first k.
+        for run in np.flatnonzero((lengths > 1) & (bounds[:-1] < k)).tolist():
+            tied = order[bounds[run] : bounds[run + 1]]
+            documents = [self._candidates[row] for row in rows[tied].tolist()]
+            by_key = sorted(range(len(tied)), key=list(map(attrgetter("id"), documents)).__getitem__)
+            by_key.sort(key=list(map(attrgetter("collection"), documents)).__getitem__)
+            tied[:] = tied[by_key]
         return order[:k]
 
 
@@ -326,12 +356,11 @@ def _columns(candidates: list[Candidate], now: float, *, is_final: bool) -> Iter
     }
     try:
         columns = number_columns(candidates, tuple(ranges))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         for row, each in enumerate(candidates):
             for field in ranges:
-                if not isinstance(value := getattr(each, field), (int, float, np.number, type(None))):
-                    kind = type(value).__name__
-                    raise TypeError(f"candidates[{row}].{field} must be a number, not {kind}") from None
+                if (value := getattr(each, field)) is not None:
+                    number(f"candidates[{row}].{field}", value, -math.inf)
         raise
     for (field, (low, high, slack)), column in zip(ranges.items(), columns, strict=True):
         good = (column >= low - slack) & (column <= high + slack)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+import numpy as np
+
 from hsca_fast.memory.turns import Turn, chronological
 from hsca_fast.ranking.costs import CountTokens, token_costs
 
@@ -73,6 +75,8 @@ def recent_tail(
     """
     budget = whole_number("budget", budget)
     min_turns = whole_number("min_turns", min_turns)
+    if limit is not None:
+        limit = whole_number("limit", limit)
     session = chronological(turns)
     costs = token_costs([turn.text for turn in session], count_tokens, "turn")
     base, start, splits = tail_start(costs, coupled(session), min_turns, budget, limit)
@@ -87,12 +91,14 @@ def recent_tail(
 
 
 def whole_number(name: str, value: int) -> int:
-    """`value` as an int of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    """`value` as an int of at least 0, and below 2**53: shares of it are taken in float64."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if value < 0:
         raise ValueError(f"{name} must be at least 0, not {value}")
-    return value
+    if value >= 2**53:
+        raise ValueError(f"{name} must be below 2**53")
+    return int(value)
 
 
 def coupled(session: Sequence[Turn]) -> list[bool]:

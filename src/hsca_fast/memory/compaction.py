@@ -215,7 +215,7 @@ def partition_chronological(turns: Sequence[object], *, target_size: int = TARGE
     for row, turn in enumerate(turns):
         if isinstance(turn, Turn) and turn.timestamp is not None:
             if last is not None and (turn.timestamp, turn.id) < last:
-                raise ValueError(f"turns[{row}] is earlier than turns[{row - 1}]: sort them first (chronological)")
+                raise ValueError(f"turns[{row}] is earlier than turns[{row - 1}]: sort them by (timestamp, id) first")
             last = (turn.timestamp, turn.id)
     n = len(turns)
     if n == 0:

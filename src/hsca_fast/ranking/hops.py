@@ -50,12 +50,15 @@ def expand_hops(
     """
     eta = number("eta", eta, 0.0, 1.0, open_ends=True)
     theta = number("theta", theta, 0.0, 1.0)
+    for name, given in (("scores", scores), ("edges", edges)):
+        if not isinstance(given, Mapping):
+            raise TypeError(f"{name} must be a mapping, not {type(given).__name__}")
     best: dict[Id, float] = {}
     for parent, score in scores.items():
         inherited = eta * min(max(_finite(parent, score), 0.0), 1.0)
         targets = edges.get(parent, ())
-        if isinstance(targets, str):
-            raise TypeError(f"edges[{parent!r}] must be a sequence of ids, not str")
+        if isinstance(targets, (str, bytes)) or not isinstance(targets, Iterable):
+            raise TypeError(f"edges[{parent!r}] must be a sequence of ids, not {type(targets).__name__}")
         if inherited < theta:
             continue
         for target in targets:
@@ -108,7 +111,10 @@ def by_score(scores: Mapping[Id, float]) -> list[tuple[Id, float]]:
 def _finite(item: object, score: float) -> float:
     if not isinstance(score, (int, float)) and not hasattr(score, "__float__"):
         raise TypeError(f"the score of {item!r} must be a number, not {type(score).__name__}")
-    value = float(score)
+    try:
+        value = float(score)
+    except OverflowError:
+        raise ValueError(f"the score of {item!r} is beyond float64") from None
     if not math.isfinite(value):
         raise ValueError(f"the score of {item!r} is {value}; every score must be finite")
     return value
