@@ -9,12 +9,20 @@ from adapter_cases import OPTIONS, QUERY, TEXTS, expected, needs
 
 needs("langchain_core", "langchain_text_splitters")
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.runnables import RunnableLambda
 
-from hsca_fast import deduplicate, default_embedder
-from hsca_fast.adapters.langchain import HSCACompressor, HSCARedundantFilter
+from hsca_fast import (
+    SemanticIndex,
+    deduplicate,
+    default_embedder,
+    find_beats,
+    merge_short_lines,
+    segment,
+)
+from hsca_fast.adapters.langchain import HSCACompressor, HSCARedundantFilter, HSCARetriever, HSCATextSplitter
 
 
 def documents(**metadata):
@@ -106,3 +114,74 @@ def test_redundant_filter_reads_the_state_of_langchains_filters():
 
     given = [Stateful(page_content=str(i), state={"embedded_doc": [1.0, float(i % 2)]}) for i in range(6)]
     assert HSCARedundantFilter().transform_documents(given) == given[:2]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with SemanticIndex.open(tmp_path / "index", embedder=default_embedder()) as index:
+        index.append(
+            TEXTS, role="user", metadata=[{"i": i, "wing": "even" if i % 2 == 0 else "odd"} for i in range(len(TEXTS))]
+        )
+        yield index
+
+
+@pytest.mark.parametrize("options", [{}, {"k": 2}, {"where": {"wing": "odd"}}, {"lexical": False}])
+def test_retriever_equals_the_index_to_the_bit(index, options):
+    retriever = HSCARetriever(index=index, **options)
+    hits = index.query(QUERY, options.get("k", 10), where=options.get("where"), lexical=options.get("lexical", True))
+    assert hits
+    for kept in (retriever.invoke(QUERY), asyncio.run(retriever.ainvoke(QUERY))):
+        assert [(d.id, d.page_content, d.metadata["hsca_score"]) for d in kept] == [
+            (h.id, h.text, h.score) for h in hits
+        ]
+        assert kept[0].metadata["i"] == hits[0].metadata["i"]
+        assert kept[0].metadata["hsca"]["vector_score"] == hits[0].vector_score
+        assert json.dumps(kept[0].metadata)
+
+
+def test_a_callback_that_raises_changes_nothing(index):
+    class Raising(BaseCallbackHandler):
+        def on_retriever_start(self, *args, **kwargs):
+            raise RuntimeError("callback")
+
+        on_retriever_end = on_retriever_start
+
+    kept = HSCARetriever(index=index).invoke(QUERY, config={"callbacks": [Raising()]})
+    assert [d.id for d in kept] == [hit.id for hit in index.query(QUERY)]
+    compressor = HSCACompressor()
+    assert found(compressor.compress_documents(documents(), QUERY, callbacks=[Raising()])) == expected(TEXTS, QUERY)
+
+
+def test_retriever_says_what_a_filter_cannot_do(index):
+    with pytest.raises(ValueError, match="unknown operator"):
+        HSCARetriever(index=index, where={"wing": {"$like": "e"}}).invoke(QUERY)
+
+
+LINES = "Groceries:\n- Milk\n- Eggs\nI will pick them up after work since the store is on my way home.\n\nNot today.\n"
+
+
+def test_splitter_by_lines_equals_merge_short_lines():
+    chunks = merge_short_lines(LINES)
+    assert len(chunks) > 1
+    assert HSCATextSplitter().split_text(LINES) == [chunk.text for chunk in chunks]
+    made = HSCATextSplitter(add_start_index=True).split_documents([Document(page_content=LINES * 2, metadata={"s": 1})])
+    assert all((LINES * 2)[d.metadata["start_index"] :].startswith(d.page_content) for d in made)
+    assert [d.metadata["start_index"] for d in made] == [chunk.start for chunk in merge_short_lines(LINES * 2)]
+    assert all(d.metadata["s"] == 1 for d in made)
+
+
+def test_splitter_by_beats_cuts_where_the_topic_turns():
+    boats = ["The boat has a sail.", "A sail needs wind.", "The boat left in the wind."]
+    bread = ["Bread needs flour.", "The flour is rye.", "Rye bread is dark."]
+    text = "\n\n".join((boats + bread) * 3)
+    paragraphs = [text[a:b] for a, b in segment(text).paragraphs.tolist()]
+    made = HSCATextSplitter("beats", add_start_index=True).create_documents([text])
+    assert len(made) == len(find_beats(paragraphs)) + 1 > 1
+    assert "\n\n".join(d.page_content for d in made) == text
+    assert all(text[d.metadata["start_index"] :].startswith(d.page_content) for d in made)
+
+
+def test_splitter_takes_nothing_and_refuses_what_it_does_not_know():
+    assert HSCATextSplitter().split_text("") == HSCATextSplitter("beats").split_text(" \n\n ") == []
+    with pytest.raises(ValueError, match="by must be 'lines' or 'beats', not 'pages'"):
+        HSCATextSplitter("pages")

@@ -9,8 +9,8 @@ needs("llama_index.core")
 
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
-from hsca_fast import default_embedder
-from hsca_fast.adapters.llamaindex import HSCAPostprocessor
+from hsca_fast import SemanticIndex, default_embedder
+from hsca_fast.adapters.llamaindex import HSCAPostprocessor, HSCARetriever
 
 
 def nodes(scores=None, vectors=None):
@@ -70,3 +70,16 @@ def test_it_is_written_and_read():
     again = HSCAPostprocessor.from_dict(postprocessor.to_dict())
     assert (again.lambda_, again.top_n) == (0.4, 2)
     assert found(again.postprocess_nodes(nodes(), query_str=QUERY)) == expected(TEXTS, QUERY, lambda_=0.4, top_n=2)
+
+
+def test_retriever_equals_the_index_to_the_bit(tmp_path):
+    with SemanticIndex.open(tmp_path / "index", embedder=default_embedder()) as index:
+        index.append(TEXTS, metadata=[{"i": i} for i in range(len(TEXTS))])
+        hits = index.query(QUERY, 3, where={"i": {"$lt": 6}})
+        retriever = HSCARetriever(index, k=3, where={"i": {"$lt": 6}})
+        for kept in (retriever.retrieve(QUERY), asyncio.run(retriever.aretrieve(QUERY))):
+            assert [(n.node.node_id, n.node.text, n.score) for n in kept] == [(h.id, h.text, h.score) for h in hits]
+            assert kept[0].node.metadata["hsca"]["vector_rank"] == hits[0].vector_rank
+            assert "hsca" not in kept[0].node.get_content(metadata_mode=MetadataMode.LLM)
+        with pytest.raises(ValueError, match="unknown operator"):
+            HSCARetriever(index, where={"i": {"$like": 1}}).retrieve(QUERY)

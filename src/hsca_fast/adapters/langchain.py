@@ -229,7 +229,8 @@ def _columns(documents: Sequence[Document], embedding_key: str) -> Candidates:
 
 
 def _vector(document: Document, key: str) -> Any:
-    state = getattr(document, "state", None)  # of langchain-community's stateful documents
+    # Of langchain-community's stateful documents; pydantic makes it dear to ask for an attribute that is not there.
+    state = document.__dict__.get("state")
     if state and "embedded_doc" in state:
         return state["embedded_doc"]
     return document.metadata.get(key)

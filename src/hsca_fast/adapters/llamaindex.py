@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from hsca_fast.adapters.frontends import require
 
@@ -72,7 +72,7 @@ class HSCAPostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         candidates = Candidates(
             "nodes",
-            [node.node.get_content(metadata_mode=MetadataMode.NONE) for node in nodes],
+            _Texts(nodes),
             [node.node.embedding for node in nodes],
             [None if self.rescore else node.score for node in nodes],
         )
@@ -87,6 +87,27 @@ class HSCAPostprocessor(BaseNodePostprocessor):
             NodeWithScore(node=_with_breakdown(nodes[row].node, breakdown), score=breakdown["score"])
             for row, breakdown in zip(chosen.rows.tolist(), chosen.breakdowns(), strict=True)
         ]
+
+
+class _Texts(Sequence[str]):
+    """The nodes' texts, made when asked for: with vectors and without a budget nobody asks."""
+
+    def __init__(self, nodes: list[NodeWithScore]) -> None:
+        self._nodes = nodes
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[str]: ...
+    def __getitem__(self, i: int | slice) -> str | list[str]:
+        if isinstance(i, slice):
+            return [self[j] for j in range(*i.indices(len(self)))]
+        node = self._nodes[i].node
+        text: str = node.text if type(node) is TextNode else node.get_content(metadata_mode=MetadataMode.NONE)
+        return text
 
 
 class HSCARetriever(BaseRetriever):
