@@ -131,6 +131,11 @@ DomainModel::DomainModel(std::span<const unsigned char> file) {
     }
 }
 
+double DomainModel::margin(std::size_t t) const noexcept {
+    const double share = std::clamp(threshold_[t], 1e-9, 1.0 - 1e-9);
+    return bias_[t] - portable_log(share / (1.0 - share));
+}
+
 void DomainLayer::begin() noexcept {
     sums_.fill(0);
     n_words_ = n_breaks_ = 0;
@@ -184,9 +189,9 @@ DomainResult DomainLayer::finish() const noexcept {
     const double n = static_cast<double>(n_words_) + model_->half_length_;
     unsigned tags = 0;
     for (std::size_t t = 0; t < kDomains; ++t) {
-        const double evidence =
+        result.sums[t] =
             static_cast<double>(sums_[t]) * model_->scale_[t] + static_cast<double>(n_breaks_) * model_->break_[t];
-        const double z = std::clamp(model_->bias_[t] + evidence / n, -kMost, kMost);
+        const double z = std::clamp(model_->bias_[t] + result.sums[t] / n, -kMost, kMost);
         result.scores[t] = 1.0 / (1.0 + portable_exp(-z));
         tags |= static_cast<unsigned>(result.scores[t] >= model_->threshold_[t]) << t;
     }

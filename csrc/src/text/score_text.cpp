@@ -99,6 +99,7 @@ bool TextScorer::score(std::string_view text, Stop& stop, TextScores& out, TextD
     if (detail) {
         detail->coherence = coherence;
         detail->domain_scores = domain.scores;
+        detail->domain_sums = domain.sums;
         detail->categories.assign(nuance_.counts().begin(), nuance_.counts().end());
     }
     return true;

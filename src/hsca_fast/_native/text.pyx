@@ -166,6 +166,8 @@ cdef extern from "hsca/text/order_words.hpp" namespace "hsca" nogil:
 cdef extern from "hsca/text/domain.hpp" namespace "hsca" nogil:
     cppclass CDomainModel "hsca::DomainModel":
         CDomainModel(span[const_uchar]) except +
+        double half_length() noexcept
+        double margin(size_t) noexcept
     uint16_t c_with_cross_domain "hsca::with_cross_domain"(uint16_t) noexcept
 
 
@@ -205,6 +207,7 @@ cdef extern from "hsca/text/score_text.hpp" namespace "hsca" nogil:
         RelationalDetail relational
         CoherenceParts coherence
         double[10] domain_scores
+        double[10] domain_sums
         vector[CueMatch] cues
         vector[CategoryCount] categories
         vector[SentimentToken] sentiment_tokens
@@ -389,6 +392,16 @@ cdef class DomainModel:
             new CDomainModel(span[const_uchar](<const unsigned char*><const char*>content, <size_t>len(content)))
         )
 
+    @property
+    def half_length(self):
+        """Words at which the evidence has half its weight."""
+        return self.model.get().half_length()
+
+    @property
+    def margins(self):
+        """What the evidence of each tag must outweigh: float64[10]."""
+        return np.array([self.model.get().margin(t) for t in range(10)])
+
 
 @cython.final
 cdef class Scorer:
@@ -489,6 +502,35 @@ def text_detail(Scorer scorer not None, bytes text not None):
         "sentiment_tokens": [(t.begin, t.end, t.valence) for t in detail.sentiment_tokens],
         "sentence_compounds": _to_floats(detail.sentence_compounds),
     }
+
+
+def domain_sums(Scorer scorer not None, StringColumn column not None):
+    """The linear model's evidence for each tag and the words it is from, which add up over pieces: float64[n, 10], int32[n]."""
+    cdef size_t n = column.views.size(), i, t
+    sums, words = np.zeros((n, 10)), np.zeros(n, np.int32)
+    cdef double[:, ::1] out = sums
+    cdef int32_t[::1] n_words = words
+    cdef TextScores scores
+    cdef TextDetail detail
+    cdef cbool finished = True
+    cdef Stop* stop = new Stop(&interrupted)
+    cdef TextScorer* native = NULL
+    try:
+        native = new TextScorer(scorer.config)
+        with nogil:
+            for i in range(n):
+                finished = native.score(column.views[i], stop[0], scores, &detail)
+                if not finished:
+                    break
+                n_words[i] = scores.n_words
+                for t in range(10):
+                    out[i, t] = detail.domain_sums[t]
+    finally:
+        del native
+        del stop
+    if not finished:
+        raise_interrupt()
+    return sums, words
 
 
 def sentiment_compounds(StringColumn column not None):

@@ -10,7 +10,7 @@ from pathlib import Path
 from hsca_fast.config import ScoringConfig
 from hsca_fast.context.engine import HSCAEngine
 from hsca_fast.context.tuning import NO_TOPIC, TuningParameters, weighted_domains
-from hsca_fast.evals.passages import HALVES, Passage, in_half, load_passages, long_turn, turns_of
+from hsca_fast.evals.passages import HALVES, Passage, in_half, load_passages, long_turn, turns_from
 from hsca_fast.evals.report import SEED, EvalReport, Figure
 from hsca_fast.types import ContextSnapshot
 
@@ -41,9 +41,7 @@ def make_beats(passages: Mapping[str, Sequence[Passage]], n: int, seed: int) -> 
         label = labels[len(beats) % len(labels)]
         central = rng.choice(passages[label])
         length = rng.randint(7, 10)
-        turns = turns_of(central.text, rng, sentences=SENTENCES, most=length)
-        while len(turns) < length:
-            turns += turns_of(rng.choice(passages[label]).text, rng, sentences=SENTENCES, most=length - len(turns))
+        turns = turns_from(central, passages[label], rng, length, sentences=SENTENCES)
         aside = rng.choice(passages[rng.choice([x for x in labels if x != label and x not in central.unsure])])
         if label in aside.unsure:
             continue

@@ -17,7 +17,7 @@ from hsca_fast.context.calibration import SNAPSHOT_PRESETS
 from hsca_fast.context.paragraphs import paragraph_domains
 from hsca_fast.context.tuning import TuningParameters
 from hsca_fast.evals.fidelity import fold
-from hsca_fast.evals.passages import HALVES, Passage, in_half, load_passages, turns_of
+from hsca_fast.evals.passages import HALVES, Passage, in_half, load_passages, turns_from, turns_of
 from hsca_fast.evals.report import SEED, EvalReport, Figure
 from hsca_fast.text.scoring import score_texts
 from hsca_fast.types import ContextSnapshot, DomainTag
@@ -59,8 +59,8 @@ def make_journeys(passages: Mapping[str, Sequence[Passage]], n: int, seed: int) 
             pairs.remove((a, b))
             continue
         lengths = [rng.randint(5, 8) for _ in range(4)]
-        ours = _turns(passages[a], first, rng, lengths[0] + lengths[2] + lengths[3])
-        theirs = _turns(passages[b], second, rng, lengths[1] + lengths[2])
+        ours = turns_from(first, passages[a], rng, lengths[0] + lengths[2] + lengths[3], sentences=SENTENCES)
+        theirs = turns_from(second, passages[b], rng, lengths[1] + lengths[2], sentences=SENTENCES)
         both = [f"{ours.pop()}\n\n{theirs.pop()}" for _ in range(lengths[2])]
         parts = [ours[: lengths[0]], theirs, both, ours[lengths[0] :]]
         opens = np.cumsum(lengths)[:3].tolist()
@@ -69,13 +69,6 @@ def make_journeys(passages: Mapping[str, Sequence[Passage]], n: int, seed: int) 
             Journey(tuple(t for part in parts for t in part), (opens[0], opens[1], opens[2]), first, second, name)
         )
     return journeys
-
-
-def _turns(passages: Sequence[Passage], first: Passage, rng: random.Random, n: int) -> list[str]:
-    turns = turns_of(first.text, rng, sentences=SENTENCES, most=n)
-    while len(turns) < n:
-        turns += turns_of(rng.choice(passages).text, rng, sentences=SENTENCES, most=n - len(turns))
-    return turns
 
 
 # ---- stretches ---------------------------------------------------------------------------------------------------
@@ -126,17 +119,18 @@ def _own_domains(passage: Passage, other: Passage) -> set[str]:
 
 
 def changes_match(journey: Journey, snapshots: Sequence[ContextSnapshot]) -> bool:
-    """Whether the stretches are A, B, both, A, each beginning within one snapshot of its place."""
+    """Whether the stretches are A, B, both, A, each beginning within one snapshot of its place; one with domains that both
+    sources leave open, and no others, says nothing."""
     ours, theirs = _own_domains(journey.first, journey.second), _own_domains(journey.second, journey.first)
 
-    def part_of(domains: frozenset[str]) -> str:
+    def part_of(domains: frozenset[str]) -> str | None:
         if domains - ours - theirs:
             return "other"
         return {(True, False): "first", (False, True): "second", (True, True): "both"}.get(
-            (bool(domains & ours - theirs), bool(domains & theirs - ours)), "other"
+            (bool(domains & ours - theirs), bool(domains & theirs - ours))
         )
 
-    parts = [(part_of(stretch.domains), stretch.begin) for stretch in stretches(snapshots) if stretch.domains]
+    parts = [(part, s.begin) for s in stretches(snapshots) if (part := part_of(s.domains)) is not None]
     changes = [parts[0], *(b for a, b in pairwise(parts) if a[0] != b[0])] if parts else []
     if [part for part, _ in changes] != ["first", "second", "both", "first"]:
         return False

@@ -20,6 +20,8 @@ from pathlib import Path
 from hsca_fast.text.segmentation import segment
 
 HALVES = ("dev", "held-out")
+_SENTENCE_WORDS = 5
+_WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,12 @@ def _passage(row: dict[str, str]) -> Passage:
 
 
 def load_passages(data: Path | None = None) -> list[Passage]:
-    """The passages of the full sets in `data`, or those of the package; groups that trained the domain model are left out."""
+    """The passages of the full sets in `data`, with the package's documentation of mathematics, physics and software, or those of the
+    package alone; groups that trained the domain model are left out."""
+    shipped = shipped_passages()
     if data is None:
-        return shipped_passages()
-    return [p for reader in _READERS for p in reader(Path(data))]
+        return shipped
+    return [p for reader in _READERS for p in reader(Path(data))] + [p for p in shipped if p.source == "docs"]
 
 
 def in_half(passages: Sequence[Passage], half: str) -> dict[str, list[Passage]]:
@@ -86,9 +90,22 @@ def sentences_of(text: str) -> tuple[tuple[int, int], ...]:
     return tuple((begin, end) for begin, end in segment(text).sentences.tolist())
 
 
+@lru_cache(maxsize=4096)
+def _units_of(text: str) -> tuple[tuple[int, int], ...]:
+    """Sentences, each with the fragments before it: a section number, a name in a list or a heading says nothing by itself."""
+    units: list[tuple[int, int]] = []
+    begin: int | None = None
+    for start, end in sentences_of(text):
+        begin = start if begin is None else begin
+        if len(_WORD.findall(text, start, end)) >= _SENTENCE_WORDS:
+            units.append((begin, end))
+            begin = None
+    return tuple(units)
+
+
 def turns_of(text: str, rng: random.Random, *, sentences: tuple[int, int] = (3, 5), most: int = 100) -> list[str]:
-    """Neighbouring turns of a few sentences each, as they stand in the text."""
-    spans = sentences_of(text)
+    """Neighbouring turns of a few sentences of at least five words each, as they stand in the text."""
+    spans = _units_of(text)
     turns: list[str] = []
     at = 0
     while len(turns) < most:
@@ -98,6 +115,18 @@ def turns_of(text: str, rng: random.Random, *, sentences: tuple[int, int] = (3, 
         turns.append(text[spans[at][0] : spans[end - 1][1]])
         at = end
     return turns
+
+
+def turns_from(
+    first: Passage, others: Sequence[Passage], rng: random.Random, n: int, *, sentences: tuple[int, int]
+) -> list[str]:
+    """`n` turns of one passage, and where it is too short, of others as well."""
+    turns = turns_of(first.text, rng, sentences=sentences, most=n)
+    for _ in range(100 * n):
+        if len(turns) == n:
+            return turns
+        turns += turns_of(rng.choice(others).text, rng, sentences=sentences, most=n - len(turns))
+    raise ValueError(f"the passages of {first.label} ({first.source}) have too few sentences for {n} turns")
 
 
 def long_turn(text: str, size: int) -> str:
@@ -197,6 +226,8 @@ def _abstracts(data: Path) -> Iterator[Passage]:
         body = entry.split(".W\n")[-1].strip()
         authors = re.search(r"\.A\n(.*)", entry)
         author = authors.group(1) if authors else str(i)
+        # Lower case, with a blank before each full stop.
+        body = re.sub(r" \.\s+([a-z])", lambda m: f". {m[1].upper()}", body)
         if len(body) >= 1000 and _held_from_training(author):
             yield Passage("cranfield", f"cranfield/{author}", "physics", ("technical_prose", "mathematics"), body)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import tarfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +24,7 @@ from hsca_fast.text.scoring import score_texts
 Marked = tuple[list[str], list[int]]  # turns, and those that open a beat
 Splitter = Callable[[Sequence[str]], list[int]]
 CRITERION = "find_beats has a lower Pk than TextTiling and than even splits on the held-out half of every set"
-SETS = ("tiage", "choi", "qmsum")
+SETS = ("tiage", "choi", "qmsum", "beam_100k")
 MOST = 100  # conversations of a half
 CALIBRATED = 30  # conversations of the dev half that parameters are fitted to
 
@@ -39,14 +42,14 @@ def load(name: str, data: Path) -> dict[str, list[Marked]]:
         with tarfile.open(data / f"{name}.tar.xz") as archive:
             for member in archive:
                 content = archive.extractfile(member)
-                if content is None or not member.name.endswith((".ref", ".jsonl")):
+                if content is None or not member.name.endswith((".ref", ".jsonl", "chat.json")):
                     continue
                 text = content.read().decode("utf-8", "replace")
-                if name == "choi":
-                    half = ("dev", "held-out")[hashlib.sha256(member.name.encode()).digest()[0] % 2]
-                    halves[half].append(_choi(text))
-                else:
+                if name == "qmsum":
                     halves["held-out" if "val" in member.name else "dev"] += map(_meeting, text.splitlines())
+                else:
+                    half = ("dev", "held-out")[hashlib.sha256(member.name.encode()).digest()[0] % 2]
+                    halves[half].append(_choi(text) if name == "choi" else _chat(text))
     return {half: [(t, b) for t, b in found if b and len(t) >= 8][:MOST] for half, found in halves.items()}
 
 
@@ -68,6 +71,13 @@ def _meeting(line: str) -> Marked:
     return turns, sorted({int(begin) for begin, _ in spans if 0 < int(begin) < len(turns)})
 
 
+def _chat(text: str) -> Marked:
+    """A long chat: a question with its answers and what is asked about them is a beat."""
+    beats = [beat for batch in json.loads(text) for beat in batch["turns"] if beat]
+    opens = np.cumsum([len(beat) for beat in beats])[:-1].tolist()
+    return [message["content"] for beat in beats for message in beat], opens
+
+
 def even_splits(turns: Sequence[str], length: float) -> list[int]:
     """Beats of equal length, as near to `length` as the turns allow."""
     n = max(1, round(len(turns) / length))
@@ -76,13 +86,11 @@ def even_splits(turns: Sequence[str], length: float) -> list[int]:
 
 def text_tiling(turns: Sequence[str], w: int, k: int) -> list[int]:
     """Hearst's TextTiling as nltk has it, each turn a paragraph; none where it finds the text too short."""
-    from nltk.tokenize import TextTilingTokenizer
-
     stop = sorted(function_words())
     text = "\n\n".join(turn.replace("\n", " ") for turn in turns)
     starts = np.cumsum([0, *(len(turn) + 2 for turn in turns)])[:-1]
     try:
-        tiles = TextTilingTokenizer(w=w, k=k, stopwords=stop).tokenize(text)
+        tiles = _tokenizer()(w=w, k=k, stopwords=stop).tokenize(text)
     except ValueError:
         return []
     at, found = 0, set()
@@ -90,6 +98,33 @@ def text_tiling(turns: Sequence[str], w: int, k: int) -> list[int]:
         at += len(tile)
         found.add(int(np.argmin(np.abs(starts - at))))
     return sorted(found - {0})
+
+
+@cache
+def _tokenizer() -> Any:
+    """nltk's class, with the same comparison of blocks from sums: its own counts every word of the text anew at every gap."""
+    from nltk.tokenize import TextTilingTokenizer
+
+    class Tokenizer(TextTilingTokenizer):  # type: ignore[misc]
+        def _block_comparison(self, tokseqs: Sequence[Any], token_table: Mapping[str, Any]) -> list[float]:
+            place = {sequence.index: i for i, sequence in enumerate(tokseqs)}
+            counts = np.zeros((len(tokseqs) + 1, len(token_table)))
+            for column, entry in enumerate(token_table.values()):
+                for sequence, n in entry.ts_occurences:
+                    counts[place[sequence] + 1, column] += n
+            total = np.cumsum(counts, axis=0)
+            n_gaps = len(tokseqs) - 1
+            scores = []
+            for gap in range(n_gaps):
+                # The sizes of nltk's windows at both ends, as they are there.
+                size = gap + 1 if gap < self.k - 1 else n_gaps - gap if gap > n_gaps - self.k else self.k
+                before = total[gap + 1] - total[gap + 1 - size]
+                after = total[min(gap + 1 + size, n_gaps + 1)] - total[gap + 1]
+                norm = math.sqrt(float(before @ before) * float(after @ after))
+                scores.append(float(before @ after) / norm if norm else 0.0)
+            return scores
+
+    return Tokenizer
 
 
 def quality(conversations: Sequence[Marked], splitter: Splitter) -> dict[str, float]:

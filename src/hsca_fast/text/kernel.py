@@ -41,13 +41,14 @@ def _native_lexicon(extra: tuple[Lexicon, ...], with_domain_rules: bool) -> _nat
 
 
 @cache
-def _linear_model() -> _native.DomainModel:
+def linear_model() -> _native.DomainModel:
+    """The trained model of domains."""
     return _native.DomainModel((files("hsca_fast") / "data" / "domain_linear.bin").read_bytes())
 
 
 def native_scorer(config: ScoringConfig, *, explains: bool = False) -> _native.Scorer:
     """The kernel's side of `config`; to explain, the domain rules are looked for whoever decides."""
     by_rules = config.domain_model == "rules"
-    model = _linear_model() if config.domain_model == "linear" else None
+    model = linear_model() if config.domain_model == "linear" else None
     # A user's own model has the last word on domains, so nothing native needs to know them.
     return _native.Scorer(config.window, _native_lexicon(tuple(config.lexicons), by_rules or explains), model)

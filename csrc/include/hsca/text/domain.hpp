@@ -41,6 +41,7 @@ std::uint16_t with_cross_domain(std::uint16_t tags) noexcept;
 
 struct DomainResult {
     std::array<double, kDomains> scores;  // probabilities
+    std::array<double, kDomains> sums;    // scale_t S_t + break_t V; those of two pieces add up to the whole's
     std::uint16_t bits;
 };
 
@@ -51,6 +52,11 @@ class DomainModel {
 
     // From the bytes of a model file, which are copied. Throws std::invalid_argument that says what is wrong with them.
     explicit DomainModel(std::span<const unsigned char> file);
+
+    double half_length() const noexcept { return half_length_; }
+
+    // m_t: a text has tag t where m_t + e_t >= 0, up to rounding.
+    double margin(std::size_t t) const noexcept;
 
   private:
     friend class DomainLayer;

@@ -48,6 +48,7 @@ struct TextDetail {
     RelationalDetail relational;
     CoherenceParts coherence;
     std::array<double, kDomains> domain_scores;  // of the model, or of the rules where there is none
+    std::array<double, kDomains> domain_sums;    // of the model
     std::vector<CueMatch> cues;
     std::vector<CategoryCount> categories;
     std::vector<SentimentToken> sentiment_tokens;
