@@ -147,6 +147,11 @@ cdef extern from "hsca/ranking/keywords.hpp" namespace "hsca" nogil:
         const KeywordSet&, span[const_string_view], size_t, cbool (*poll)() noexcept nogil, span[double]) except +
 
 
+cdef extern from "hsca/ranking/near_copies.hpp" namespace "hsca" nogil:
+    void c_near_copies "hsca::near_copies"(
+        span[const_string_view], size_t, double, span[int64_t], span[double]) except +
+
+
 cdef extern from "hsca/ranking/gating.hpp" namespace "hsca" nogil:
     size_t kGatingPatterns
     cppclass PatternCounts:
@@ -492,6 +497,20 @@ def keyword_coverage(
     finally:
         del known
     _finished(Outcome.done if finished else Outcome.stopped)
+
+
+def near_copies(StringColumn texts not None, Py_ssize_t size, double threshold):
+    """For each text the row it is a copy of, or -1, and their similarity."""
+    cdef size_t n = texts.views.size()
+    first, similarity = np.full(n, -1, np.int64), np.zeros(n, np.float64)
+    cdef int64_t[::1] rows = first
+    cdef double[::1] shares = similarity
+    if n:
+        with nogil:
+            c_near_copies(
+                span[const_string_view](texts.views.data(), n), <size_t>size, threshold,
+                span[int64_t](&rows[0], n), span[double](&shares[0], n))
+    return first, similarity
 
 
 cdef HitScores _hits(const double[::1] values, const int64_t[::1] offsets) except *:

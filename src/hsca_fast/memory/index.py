@@ -322,6 +322,12 @@ class SemanticIndex:
             last = tip.last_sequence
         return self._iterate(batch_size, after, last, where, include_archived)
 
+    @property
+    def last_sequence(self) -> int:
+        """Of the record that was appended last; 0 for none."""
+        with self._store.reading() as tip:
+            return tip.last_sequence
+
     def iter_columns(self, batch_size: int = 5000, *, after: int = 0) -> Iterator[RecordColumns]:
         """The numbers of all records there are now, archived and deleted ones too; many times as fast as the records."""
         batch_size = as_count(batch_size, "batch_size", least=1)

@@ -172,10 +172,10 @@ class LiveEvidence:
             each: boost for (each, _), boost in zip(used, ltp, strict=True) if boost >= profile.pinned_ltp_threshold
         }
         if profile.pinned_include_tagged:
-            new = {"timestamp": {"$gte": asked.now - profile.pinned_tagged_window_hours * HOUR}}
-            for batch in self._store.iter_records(profile.batch_size, where=new):
-                strength |= {record.id: 1.0 for record in batch[-PINNED_POOL:] if record.id not in strength}
-                break
+            last, new = self._store.last_sequence, asked.now - profile.pinned_tagged_window_hours * HOUR
+            for record in self._store.records_at(range(max(last - PINNED_POOL, 0) + 1, last + 1)):
+                if record.timestamp >= new:
+                    strength.setdefault(record.id, 1.0)
         live = {record.id for record in self._records.get_many(list(strength)) if record.status == "live"}
         ids = [each for each in strength if each in live]
         spread = counts.spread(ids, since)

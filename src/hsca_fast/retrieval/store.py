@@ -94,15 +94,9 @@ class RetrievalStore(Protocol):
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Live records."""
 
-    def iter_records(
-        self,
-        batch_size: int = 5000,
-        *,
-        after: int = 0,
-        where: Mapping[str, Any] | None = None,
-        include_archived: bool = False,
-    ) -> Iterator[Sequence[StoredRecord]]:
-        """Records by sequence, those after `after`."""
+    @property
+    def last_sequence(self) -> int:
+        """Of the record that was appended last; 0 for none."""
 
     def iter_columns(self, batch_size: int = 5000, *, after: int = 0) -> Iterator[RecordColumns]:
         """The numbers of all records after the sequence `after`, without gaps."""

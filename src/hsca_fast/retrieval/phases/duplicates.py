@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hsca_fast.retrieval.ngrams import near_copies
+from hsca_fast.ranking.near_copies import near_copies
 from hsca_fast.retrieval.phases.phase import Phase
 from hsca_fast.retrieval.profile import RetrievalProfile
 from hsca_fast.retrieval.run import Run
@@ -14,7 +14,7 @@ from hsca_fast.vectors.dedup import deduplicate
 
 
 class ExactDuplicates(Phase):
-    """Of equal texts, blanks apart, the first stays."""
+    """Of equal texts, blanks around them apart, the first stays."""
 
     name = "exact_dedup"
 
@@ -25,7 +25,7 @@ class ExactDuplicates(Phase):
         first: dict[str, int] = {}
         of: dict[int, int] = {}
         for row in run.order.tolist():
-            text = " ".join(run.pool.records[row].text.split())
+            text = run.pool.records[row].text.strip()
             if first.setdefault(text, row) != row:
                 of[row] = first[text]
         _drop_copies(run, self.name, of, lambda row: f"same text as {run.pool.ids[of[row]]}")

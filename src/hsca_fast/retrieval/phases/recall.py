@@ -8,6 +8,7 @@ import numpy as np
 
 from hsca_fast.ranking.relevance import blended_relevance
 from hsca_fast.retrieval.phases.phase import Phase
+from hsca_fast.retrieval.profile import RetrievalProfile
 from hsca_fast.retrieval.run import Run
 
 
@@ -20,6 +21,8 @@ class Recall(Phase):
     def apply(self, run: Run) -> None:
         recalled = run.evidence.recall(run.asked, run.terms)
         run.order = run.add_candidates(recalled)
+        if _compares(run.profile):
+            run.unit_vectors()  # read here, with the rest
         cosine = np.array([each.cosine or 0.0 for each in recalled])
         lexical = np.array([each.lexical or 0.0 for each in recalled])
         run.move(self.name, "cosine_similarity", cosine.clip(0.0, 1.0), "cosine with the query")
@@ -40,3 +43,13 @@ class Recall(Phase):
                 if wing not in run.trace["wings_in_pool"]
             ]
         run.fire("post_recall", lambda: {"candidates": run.described(run.order.tolist())})
+
+
+def _compares(profile: RetrievalProfile) -> bool:
+    """Whether a later phase compares candidates with each other."""
+    return (
+        profile.supersede_filter_enabled
+        or profile.semantic_dedup_enabled
+        or profile.mmr_enabled
+        or (profile.candidate_pool_multiplier > 1 and profile.wing_diversity_weight > 0.0)
+    )
