@@ -51,9 +51,7 @@ def paragraph_domains(texts: list[str]) -> list[list[str]]:
     return found
 
 
-def best_cuts(
-    sums: npt.NDArray[np.float64], words: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64]
-) -> list[int]:
+def best_cuts(sums: npt.NDArray[np.float64], words: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64]) -> list[int]:
     """The numbers of the paragraphs that open a new part, given each one's evidence, words and characters.
 
     A part of n words is worth n · Σ_t max(0, m_t + e_t): by how much its evidence e_t passes what tag t takes. A text is cut
