@@ -85,6 +85,30 @@ def summaries(*rows):
     ]
 
 
+def test_turns_of_counted_sentences():
+    text = "1. 1.1. The party shall pay the fee. Mr Smith. The other party shall not pay it."
+    assert passages.turns_of(text, random.Random(0), sentences=(1, 1), least_words=5) == [
+        "1. 1.1. The party shall pay the fee.",
+        "Mr Smith. The other party shall not pay it.",
+    ]
+    assert len(passages.turns_of(text, random.Random(0), sentences=(1, 1))) > 2
+
+
+def test_passages_without_sentences_are_refused():
+    empty = passages.Passage("books", "nobody", "legal", (), "1. 2. 3.")
+    with pytest.raises(ValueError, match="legal"):
+        passages.turns_from(empty, [empty], random.Random(0), 3, sentences=(4, 7), least_words=5)
+
+
+def test_text_tiling_is_that_of_nltk(monkeypatch):
+    nltk = pytest.importorskip("nltk.tokenize")
+    turns = [p for p in speed.sample_text().split("\n\n") if len(p) > 80][:40]
+    fast = segmentation.text_tiling(turns, 10, 3)
+    monkeypatch.setattr(segmentation, "_tokenizer", lambda: nltk.TextTilingTokenizer)
+    assert fast
+    assert fast == segmentation.text_tiling(turns, 10, 3)
+
+
 def test_stretches_are_where_domains_change():
     rows = [["legal"]] * 4 + [["poetry"]] * 5 + [["legal", "poetry"]] * 5 + [["legal"]] * 4
     found = macro.stretches(summaries(*rows))

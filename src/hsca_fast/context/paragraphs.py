@@ -33,6 +33,8 @@ def paragraph_domains(texts: list[str]) -> list[list[str]]:
     >>> chunk.domain_tags
     ['unclassified']
     """
+    if not texts:
+        return []
     paragraphs = [[(m.start(), m.end()) for m in _BLANK_LINES.finditer(text)] for text in texts]
     pieces = [_between(text, gaps) for text, gaps in zip(texts, paragraphs, strict=True)]
     sums, words = _evidence([piece for own in pieces for piece in own])
@@ -51,9 +53,7 @@ def paragraph_domains(texts: list[str]) -> list[list[str]]:
     return found
 
 
-def best_cuts(
-    sums: npt.NDArray[np.float64], words: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64]
-) -> list[int]:
+def best_cuts(sums: npt.NDArray[np.float64], words: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64]) -> list[int]:
     """The numbers of the paragraphs that open a new part, given each one's evidence, words and characters.
 
     A part of n words is worth n · Σ_t max(0, m_t + e_t): by how much its evidence e_t passes what tag t takes. A text is cut
