@@ -88,8 +88,8 @@ def test_margins_are_where_tags_begin():
 
 
 def test_cuts_are_where_the_evidence_changes():
-    strong = 1000.0 * np.eye(10)
-    sums = np.array([strong[0], strong[0], strong[5], strong[5]])
+    law = 1000.0 * (np.eye(10)[2] - np.eye(10)[5])
+    sums = np.array([law, law, -law, -law])
     assert best_cuts(sums, np.full(4, 40, np.int32), np.full(4, 200)) == [2]
     assert best_cuts(sums, np.full(4, 40, np.int32), np.full(4, 40)) == []  # parts too short
     assert best_cuts(sums[:1], np.full(1, 40, np.int32), np.full(1, 400)) == []

@@ -1,12 +1,13 @@
 """The evals on a few cases; `hsca eval` runs them in full."""
 
 import json
+import random
 
 import numpy as np
 import pytest
 
 from hsca_fast.cli import main
-from hsca_fast.evals import adversarial, bridging, fidelity, improvement, macro
+from hsca_fast.evals import adversarial, bridging, fidelity, improvement, macro, passages, segmentation, speed
 from hsca_fast.evals.passages import HALVES, in_half, shipped_passages
 from hsca_fast.evals.report import EvalReport, Figure, wilson_interval
 from hsca_fast.types import ContextSnapshot
