@@ -103,7 +103,7 @@ def test_passages_without_sentences_are_refused():
 
 def test_text_tiling_is_that_of_nltk(monkeypatch):
     nltk = pytest.importorskip("nltk.tokenize")
-    turns = [p for p in speed.sample_text().split("\n\n") if len(p) > 80][:40]
+    turns = [p for p in speed.sample_text().split("\n\n") if len(p) > 80][:14]
     fast = segmentation.text_tiling(turns, 10, 3)
     monkeypatch.setattr(segmentation, "_tokenizer", lambda: nltk.TextTilingTokenizer)
     assert fast
