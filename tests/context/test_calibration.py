@@ -1,3 +1,5 @@
+import math
+from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
@@ -5,9 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hsca_fast import HSCAEngine
+from hsca_fast import HSCAEngine, ScoringConfig
+from hsca_fast._native.strings import StringColumn
+from hsca_fast._native.text import domain_sums
+from hsca_fast._reference.domain import LinearModel
 from hsca_fast.context.calibration import SNAPSHOT_PRESETS, calibrate_snapshot_threshold, split_by_coherence
-from hsca_fast.context.paragraphs import paragraph_domains
+from hsca_fast.context.paragraphs import best_cuts, paragraph_domains
+from hsca_fast.text.kernel import linear_model, native_scorer
 
 LAMP = "The lamp lit the harbour. Boats came into the harbour. Each boat had a lamp."
 TURNS = [LAMP, "ok", "yes, and then?", LAMP + " The lamp was old.", "no", LAMP, "well", "hm"]
@@ -62,3 +68,28 @@ def test_paragraph_domains_sees_both_topics():
     (found,) = paragraph_domains([f"{law}\n\n{story}"])
     assert {"legal", "narrative"} <= set(found)
     assert paragraph_domains([]) == []
+
+
+def test_evidence_of_paragraphs_adds_up():
+    column = StringColumn.from_sequence(
+        ("One lamp.\n\nTwo boats came.", "One lamp.", "Two boats came.", ""), 0, 1 << 40
+    )
+    sums, words = domain_sums(native_scorer(ScoringConfig()), column)
+    assert words.tolist() == [5, 2, 3, 0]
+    np.testing.assert_allclose(sums[0], sums[1] + sums[2], rtol=0, atol=1e-9)
+    assert not sums[3].any()
+
+
+def test_margins_are_where_tags_begin():
+    model = LinearModel.from_bytes((files("hsca_fast") / "data" / "domain_linear.bin").read_bytes())
+    wanted = [b - math.log(t / (1 - t)) for b, t in zip(model.bias, model.threshold, strict=True)]
+    np.testing.assert_allclose(linear_model().margins, wanted, rtol=0, atol=1e-12)
+    assert linear_model().half_length == model.half_length
+
+
+def test_cuts_are_where_the_evidence_changes():
+    law = 1000.0 * (np.eye(10)[2] - np.eye(10)[5])
+    sums = np.array([law, law, -law, -law])
+    assert best_cuts(sums, np.full(4, 40, np.int32), np.full(4, 200)) == [2]
+    assert best_cuts(sums, np.full(4, 40, np.int32), np.full(4, 40)) == []  # parts too short
+    assert best_cuts(sums[:1], np.full(1, 40, np.int32), np.full(1, 400)) == []

@@ -1,12 +1,13 @@
 """The evals on a few cases; `hsca eval` runs them in full."""
 
 import json
+import random
 
 import numpy as np
 import pytest
 
 from hsca_fast.cli import main
-from hsca_fast.evals import adversarial, bridging, fidelity, improvement, macro
+from hsca_fast.evals import adversarial, bridging, fidelity, improvement, macro, passages, segmentation, speed
 from hsca_fast.evals.passages import HALVES, in_half, shipped_passages
 from hsca_fast.evals.report import EvalReport, Figure, wilson_interval
 from hsca_fast.types import ContextSnapshot
@@ -83,6 +84,30 @@ def summaries(*rows):
         ContextSnapshot(str(i), [], 0.5, dict.fromkeys(row, 1.0), i, False, created_at=0.0)
         for i, row in enumerate(rows)
     ]
+
+
+def test_turns_of_counted_sentences():
+    text = "1. 1.1. The party shall pay the fee. Mr Smith. The other party shall not pay it."
+    assert passages.turns_of(text, random.Random(0), sentences=(1, 1), least_words=5) == [
+        "1. 1.1. The party shall pay the fee.",
+        "Mr Smith. The other party shall not pay it.",
+    ]
+    assert len(passages.turns_of(text, random.Random(0), sentences=(1, 1))) > 2
+
+
+def test_passages_without_sentences_are_refused():
+    empty = passages.Passage("books", "nobody", "legal", (), "1. 2. 3.")
+    with pytest.raises(ValueError, match="legal"):
+        passages.turns_from(empty, [empty], random.Random(0), 3, sentences=(4, 7), least_words=5)
+
+
+def test_text_tiling_is_that_of_nltk(monkeypatch):
+    nltk = pytest.importorskip("nltk.tokenize")
+    turns = [p for p in speed.sample_text().split("\n\n") if len(p) > 80][:14]
+    fast = segmentation.text_tiling(turns, 10, 3)
+    monkeypatch.setattr(segmentation, "_tokenizer", lambda: nltk.TextTilingTokenizer)
+    assert fast
+    assert fast == segmentation.text_tiling(turns, 10, 3)
 
 
 def test_stretches_are_where_domains_change():

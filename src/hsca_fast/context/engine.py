@@ -17,7 +17,7 @@ from hsca_fast._native.inputs import Texts
 from hsca_fast.config import MAX_WINDOW, ScoringConfig
 from hsca_fast.fields import Fields, finite, unit
 from hsca_fast.files import Tear
-from hsca_fast.ids import random_id
+from hsca_fast.ids import random_id, random_ids
 from hsca_fast.text.scoring import ScoreBatch, score_texts
 from hsca_fast.types import SHORT_CHUNK, ContextSnapshot, WeightedChunk
 
@@ -178,7 +178,7 @@ class HSCAEngine:
         if not batch.valid.all():
             raise ValueError(f"texts[{int(np.argmin(batch.valid))}] is null")
         if self._short_chunks == "flag":
-            return self._take_in(batch.iter_chunks(clock=self._now))
+            return self._take_in(batch.iter_chunks(clock=self._now), len(batch))
         return self._take_in_deferring(batch)
 
     def ingest_chunks(self, chunks: Iterable[WeightedChunk] | ScoreBatch) -> list[WeightedChunk]:
@@ -196,14 +196,14 @@ class HSCAEngine:
         """
         if isinstance(chunks, ScoreBatch):
             self._release_deferred()
-            return self._take_in(chunks.iter_chunks(clock=self._now))
+            return self._take_in(chunks.iter_chunks(clock=self._now), len(chunks))
         owned = list(chunks)
         for i, chunk in enumerate(owned):
             _check_chunk(chunk, i)
         if len({id(chunk) for chunk in owned}) < len(owned):
             raise ValueError("chunks has the same chunk twice")
         self._release_deferred()
-        return self._take_in(owned)
+        return self._take_in(owned, len(owned))
 
     def score_layers(self, text: str) -> WeightedChunk:
         """Layers 1 to 3 of a text; the buffer stays as it is."""
@@ -227,29 +227,7 @@ class HSCAEngine:
             raise ValueError("take_snapshot needs at least one chunk, and the buffer is empty")
         now = self._now()
         self._release_deferred()
-        chunks = self._buffer
-        weight, _ = _sums(chunks)
-        weight_of: dict[str, float] = {}
-        for chunk in chunks:
-            for tag in dict.fromkeys(chunk.domain_tags):
-                weight_of[tag] = weight_of.get(tag, 0.0) + chunk.layer1_score
-        divisor = weight or 1.0
-        snapshot_id = random_id()
-        for chunk in chunks:
-            chunk.parent_id = snapshot_id
-        snapshot = ContextSnapshot(
-            snapshot_id=snapshot_id,
-            # Copies: whoever got a chunk from `ingest_turn` keeps its text.
-            chunks=[replace(chunk, text="") for chunk in chunks] if self._retain == "weights" else chunks,
-            macro_weight=min(weight / len(chunks), 1.0),
-            domain_summary={tag: w / divisor for tag, w in weight_of.items()},
-            conversation_position=len(self._snapshots),
-            forced=len(chunks) >= self._max_chunks and not self._is_coherent(),
-            created_at=now,
-        )
-        self._buffer = []
-        self._snapshots.append(snapshot)
-        return snapshot
+        return self._freeze(random_id(), now, *_sums(self._buffer))
 
     def get_macro_context(self) -> list[ContextSnapshot]:
         """All snapshots so far, in order; without what is still in the buffer."""
@@ -332,13 +310,37 @@ class HSCAEngine:
         self._latest = now
         return now
 
+    def _freeze(self, snapshot_id: str, now: float, weight: float, moment: float) -> ContextSnapshot:
+        """The snapshot of the buffer, whose sums are given."""
+        chunks = self._buffer
+        weight_of: dict[str, float] = {}
+        for chunk in chunks:
+            chunk.parent_id = snapshot_id
+            for tag in dict.fromkeys(chunk.domain_tags):
+                weight_of[tag] = weight_of.get(tag, 0.0) + chunk.layer1_score
+        divisor = weight or 1.0
+        snapshot = ContextSnapshot(
+            snapshot_id,
+            # Copies: whoever got a chunk from `ingest_turn` keeps its text.
+            [replace(chunk, text="") for chunk in chunks] if self._retain == "weights" else chunks,
+            min(weight / len(chunks), 1.0),
+            {tag: w / divisor for tag, w in weight_of.items()},
+            len(self._snapshots),
+            len(chunks) >= self._max_chunks and not (weight > 0 and moment / weight >= self._threshold),
+            now,
+        )
+        self._buffer = []
+        self._snapshots.append(snapshot)
+        return snapshot
+
     def _is_coherent(self) -> bool:
         weight, moment = _sums(self._buffer)
         return weight > 0 and moment / weight >= self._threshold
 
-    def _take_in(self, chunks: Iterable[WeightedChunk]) -> list[WeightedChunk]:
-        """`append`, `should_snapshot`, `take_snapshot` for each, with the sums carried along."""
+    def _take_in(self, chunks: Iterable[WeightedChunk], n: int) -> list[WeightedChunk]:
+        """`append`, `should_snapshot`, `take_snapshot` for each of `n`, with the sums carried along."""
         taken = []
+        ids = random_ids(n)
         threshold, max_chunks = self._threshold, self._max_chunks
         weight, moment = _sums(self._buffer)
         with _no_collector():
@@ -348,7 +350,7 @@ class HSCAEngine:
                 weight += chunk.layer1_score
                 moment += chunk.coherence_score * chunk.layer1_score
                 if len(self._buffer) >= max_chunks or (weight > 0 and moment / weight >= threshold):
-                    self.take_snapshot()
+                    self._freeze(next(ids), self._now(), weight, moment)
                     weight = moment = 0.0
         return taken
 

@@ -33,6 +33,8 @@ def paragraph_domains(texts: list[str]) -> list[list[str]]:
     >>> chunk.domain_tags
     ['unclassified']
     """
+    if not texts:
+        return []
     paragraphs = [[(m.start(), m.end()) for m in _BLANK_LINES.finditer(text)] for text in texts]
     pieces = [_between(text, gaps) for text, gaps in zip(texts, paragraphs, strict=True)]
     sums, words = _evidence([piece for own in pieces for piece in own])

@@ -20,7 +20,6 @@ from pathlib import Path
 from hsca_fast.text.segmentation import segment
 
 HALVES = ("dev", "held-out")
-_SENTENCE_WORDS = 5
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -91,21 +90,27 @@ def sentences_of(text: str) -> tuple[tuple[int, int], ...]:
 
 
 @lru_cache(maxsize=4096)
-def _units_of(text: str) -> tuple[tuple[int, int], ...]:
-    """Sentences, each with the fragments before it: a section number, a name in a list or a heading says nothing by itself."""
+def _sentences_of_words(text: str, least: int) -> tuple[tuple[int, int], ...]:
+    """The sentences of at least so many words, each with the shorter ones before it."""
     units: list[tuple[int, int]] = []
     begin: int | None = None
     for start, end in sentences_of(text):
         begin = start if begin is None else begin
-        if len(_WORD.findall(text, start, end)) >= _SENTENCE_WORDS:
+        if len(_WORD.findall(text, start, end)) >= least:
             units.append((begin, end))
             begin = None
     return tuple(units)
 
 
-def turns_of(text: str, rng: random.Random, *, sentences: tuple[int, int] = (3, 5), most: int = 100) -> list[str]:
-    """Neighbouring turns of a few sentences of at least five words each, as they stand in the text."""
-    spans = _units_of(text)
+def turns_of(
+    text: str, rng: random.Random, *, sentences: tuple[int, int] = (3, 5), most: int = 100, least_words: int = 0
+) -> list[str]:
+    """Neighbouring turns of a few sentences each, as they stand in the text.
+
+    With `least_words`, shorter sentences come along and are not counted: a section number, a name in a list or a heading is
+    about nothing by itself.
+    """
+    spans = _sentences_of_words(text, least_words)
     turns: list[str] = []
     at = 0
     while len(turns) < most:
@@ -118,14 +123,21 @@ def turns_of(text: str, rng: random.Random, *, sentences: tuple[int, int] = (3, 
 
 
 def turns_from(
-    first: Passage, others: Sequence[Passage], rng: random.Random, n: int, *, sentences: tuple[int, int]
+    first: Passage,
+    others: Sequence[Passage],
+    rng: random.Random,
+    n: int,
+    *,
+    sentences: tuple[int, int],
+    least_words: int = 0,
 ) -> list[str]:
     """`n` turns of one passage, and where it is too short, of others as well."""
-    turns = turns_of(first.text, rng, sentences=sentences, most=n)
+    turns = turns_of(first.text, rng, sentences=sentences, most=n, least_words=least_words)
     for _ in range(100 * n):
         if len(turns) == n:
             return turns
-        turns += turns_of(rng.choice(others).text, rng, sentences=sentences, most=n - len(turns))
+        text = rng.choice(others).text
+        turns += turns_of(text, rng, sentences=sentences, most=n - len(turns), least_words=least_words)
     raise ValueError(f"the passages of {first.label} ({first.source}) have too few sentences for {n} turns")
 
 
