@@ -53,7 +53,7 @@ class Data:
         self.first = faiss.IndexFlatIP(self.dims[0])
         self.first.add(self.tiers[0])
         self.truth = self.index.search(queries, 10, mode="exact").ids
-        self.sizes = self.index._funnel_sizes(0.95, 10)
+        self.sizes = self.index._funnel_sizes(self.index._snapshot(), 0.95, 10)
 
     def recall(self, ids):
         return np.mean([len(set(a) & set(b)) / 10 for a, b in zip(ids, self.truth, strict=False)])

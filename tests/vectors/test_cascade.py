@@ -413,13 +413,13 @@ def test_a_failed_tier_loses_nothing_and_is_backfilled(broken, monkeypatch):
 
 
 class InterruptAt:
-    """Ctrl-C before the given line of the package's own code is run, counted from the start of the block."""
+    """Ctrl-C before the given line of the code that changes an index, counted from the start of the block."""
 
     def __init__(self, line):
         self.left = line
 
     def trace(self, frame, event, _):
-        if "hsca_fast" not in frame.f_code.co_filename:
+        if not frame.f_code.co_filename.endswith(("cascade.py", "records.py", "coded_tier.py")):
             return None
         if event == "line":
             self.left -= 1
@@ -588,3 +588,79 @@ def test_interrupt_stops_a_long_search():
     with pytest.raises(KeyboardInterrupt):
         index.search(np.concatenate([queries] * 20), 10, mode="exact")
     assert index.search(queries[:1], 1, mode="exact").ids.shape == (1, 1)
+
+
+# ---- rare input
+
+
+def test_ties_count_in_a_funnel():
+    # Prefixes of zeros tell nothing: every row must go through.
+    x, queries = made(3000), made(20, seed=1)
+    x[:, :32] = 0
+    index = CascadeIndex(DIMS)
+    index.add(x)
+    found = index.search(queries, 10, mode="funnel", recall=0.95)
+    assert found.ids.tolist() == index.search(queries, 10, mode="exact").ids.tolist()
+
+
+def test_more_than_there_are():
+    index = filled(50)
+    for mode in ("exact", "funnel", "early_exit"):
+        found = index.search(made(2, seed=1), 200_000, mode=mode)
+        assert found.ids.shape == found.scores.shape == (2, 200_000)
+        assert (found.ids >= 0).sum() == 100
+        assert found.ids[:, :50].tolist() == index.search(made(2, seed=1), 50, mode=mode).ids.tolist()
+    with pytest.raises(ValueError, match="k must be at most 4294967294"):
+        index.search(made(1), 2**40)
+
+
+@pytest.mark.parametrize("isa", native.isa_levels())
+def test_the_widest_vectors(isa):
+    width = 65536
+    rows = np.ones((40, width), np.float32)
+    rows[:39] = np.sign(np.random.default_rng(0).normal(size=(39, width)))
+    rows = native.prefix_tiers(rows, (width,), 1e-8)[0]
+    for lead in (1, 1024):
+        codes = native.TierCodes(width, lead)
+        codes.encode(rows, 0, 40, 1e-8, isa)
+        assert codes.search(rows, rows[[39, 7]], 1, isa=isa)[0].tolist() == [[39], [7]]
+    with pytest.raises(ValueError, match="must be at most 65536"):
+        CascadeIndex((width + 1,))
+
+
+@pytest.mark.parametrize("isa", native.isa_levels())
+def test_the_smallest_prefixes(isa):
+    rows = np.zeros((3, 64), np.float32)
+    rows[1, 5] = np.float32(1e-45)
+    rows[2, 5] = np.float32(1e-40)
+    query = np.zeros((1, 64), np.float32)
+    query[0, 5] = 1.0
+    codes = native.TierCodes(64, 1)
+    codes.encode(rows, 0, 3, 1e-8, isa)
+    assert np.isfinite(codes.error).all()
+    found, expected = codes.search(rows, query, 3, isa=isa), native.scan(rows, codes.inverse, query, 3)
+    assert found[0].tolist() == expected[0].tolist()
+    assert sorted(found[0][0].tolist()) == [0, 1, 2]
+
+
+def test_large_vectors_are_turned():
+    x = made(50)
+    rotation = fit_rotation(x)
+    small, large = (CascadeIndex(DIMS, rotation=rotation) for _ in range(2))
+    small.add(x)
+    large.add(x / np.abs(x).max() * 3e38)
+    a, b = (index.search(x[:5], 10, mode="exact") for index in (small, large))
+    assert a.ids.tolist() == b.ids.tolist()
+    np.testing.assert_allclose(a.scores, b.scores, atol=1e-6)
+
+
+def test_other_arguments_that_cannot_be():
+    index = filled(3)
+    for call in (index.add, index.search):
+        with pytest.raises(ValueError, match="vectors of 0 values; 96 are wanted"):
+            call(np.empty((4, 0)))
+    index.add(made(1), ids=[2**63 - 1])
+    with pytest.raises(ValueError, match="no ids behind 9223372036854775807: give ids"):
+        index.add(made(1))
+    with pytest.raises(TypeError, match="calibration must be a Calibration, not int"):
+        CascadeIndex(DIMS, calibration=5)

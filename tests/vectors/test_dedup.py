@@ -102,3 +102,10 @@ def test_edges():
 def test_bad_values(rows, scores, options, message):
     with pytest.raises(ValueError, match=message):
         deduplicate(rows, scores, **options)
+
+
+def test_vectors_of_no_width_and_of_too_much():
+    result = deduplicate(np.empty((3, 0)), [1.0, 2.0, 3.0])
+    assert result.keep.tolist() == [2, 1, 0]
+    with pytest.raises(ValueError, match="width of embeddings must be at most 65536"):
+        deduplicate(np.ones((2, 65537), np.float32), [1.0, 2.0])

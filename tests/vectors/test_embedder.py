@@ -102,3 +102,10 @@ def test_fingerprints_read_parts_apart():
     assert fingerprint("x", b"ab", b"c") != fingerprint("x", b"a", b"bc")
     assert fingerprint("x", "1") != fingerprint("x", 1)
     assert fingerprint("x", 1) != fingerprint("y", 1)
+
+
+def test_a_functions_buffer_stays_its_own():
+    buffer = np.ones((1, 2), np.float32)
+    vector = CallableEmbedder(lambda texts: buffer, name="b", dim=2).embed_query("x")
+    buffer[:] = 7.0
+    assert vector.tolist() == [1.0, 1.0]

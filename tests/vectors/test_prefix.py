@@ -125,3 +125,18 @@ def test_bad_types():
         prefix_tiers([[1.0, 2.0]], 2)
     with pytest.raises(ValueError, match="eps must be between"):
         prefix_tiers([[1.0, 2.0]], (1, 2), eps=-1)
+
+
+def test_out_must_not_overlap():
+    rows = np.ones((4, 8), np.float32)
+    for out in ([rows[:, :8]], [np.empty((4, 8), np.float32)] * 1):
+        if np.may_share_memory(out[0], rows):
+            with pytest.raises(ValueError, match="must not overlap"):
+                prefix_tiers(rows, (8,), out=out)
+        else:
+            assert prefix_tiers(rows, (8,), out=out)[0] is out[0]
+
+
+def test_masked_values_are_refused():
+    with pytest.raises(TypeError, match="vectors has masked values"):
+        prefix_tiers(np.ma.masked_array([[1.0, 2.0]], mask=[[0, 1]]), (2,))

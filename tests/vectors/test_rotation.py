@@ -69,3 +69,11 @@ def test_bad_input():
         fit_rotation([[1.0, 2.0], [np.nan, 1.0]])
     with pytest.raises(ValueError, match="24 are wanted"):
         fit_rotation(sample()).apply([1.0, 2.0])
+
+
+def test_the_callers_matrix_is_left_alone():
+    matrix = np.eye(3, dtype=np.float32)
+    rotation = Rotation(matrix)
+    matrix[0, 0] = 5.0
+    assert rotation.matrix[0, 0] == 1.0
+    assert rotation.apply([]).shape == (0, 3)

@@ -190,3 +190,32 @@ def test_a_signal_stops_the_work(threads):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert embedder.embed_documents(["still works"]).any()
+
+
+def test_files_that_are_no_model_are_named(tmp_path):
+    good = WEIGHTS.read_bytes()
+    np.save(tmp_path / "rows.npy", np.zeros((3, 4), np.int8))
+    (tmp_path / "cut.npz").write_bytes(good[: len(good) // 2])
+    (tmp_path / "empty.npz").write_bytes(b"")
+    for path in tmp_path.iterdir():
+        with pytest.raises(ValueError, match=rf"{path.name}: a static model is"):
+            StaticEmbedder(path, VOCABULARY)
+    broken = tmp_path / "tokenizer.json"
+    broken.write_text('{"model": ')
+    with pytest.raises(ValueError, match=r"tokenizer\.json: not JSON"):
+        StaticEmbedder(WEIGHTS, broken)
+
+
+@pytest.mark.parametrize("act", ["embed_query", "count_tokens"])
+def test_one_long_text_can_be_interrupted(act):
+    text = "lighthouse keepers " * 4_000_000
+    embedder = default_embedder()
+    getattr(embedder, act)("warm")
+    handler = signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(KeyboardInterrupt):
+            getattr(embedder, act)(text)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)

@@ -4,11 +4,19 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 
-from hsca_fast import CascadeIndex, DamagedIndexError, calibrate_thresholds, fit_rotation
+from hsca_fast import (
+    CascadeIndex,
+    DamagedIndexError,
+    ModelMismatchError,
+    ModelStamp,
+    calibrate_thresholds,
+    fit_rotation,
+)
 from hsca_fast.vectors import storage
 
 DIMS = (8, 32)
@@ -174,3 +182,50 @@ def test_killed_writers_leave_a_whole_index(tmp_path, round_):
         time.sleep(0.02 + 0.017 * round_)
         writer.send_signal(signal.SIGKILL)
     assert CascadeIndex.load(tmp_path).ntotal in (200, 4000)
+
+
+def test_a_reader_beside_a_writer(tmp_path, monkeypatch):
+    index = index_of()
+    index.save(tmp_path)
+    real, saves = storage.Folder.array, []
+
+    def array(self, kind, *arguments, **options):
+        if kind == "vectors" and not saves:  # the writer comes between the manifest and the file
+            saves.append(1)
+            index.add(made(5, seed=4))
+            index.save(tmp_path)
+        return real(self, kind, *arguments, **options)
+
+    monkeypatch.setattr(storage.Folder, "array", array)
+    loaded = CascadeIndex.load(tmp_path)
+    assert saves
+    assert loaded.ntotal == 205
+    same_answers(index, loaded)
+
+
+def test_the_model_is_compared(tmp_path):
+    a, b = ModelStamp("a", 32, "x:1"), ModelStamp("a", 32, "x:2")
+    index = index_of(model=a)
+    assert index.model == {"name": "a", "dim": 32, "fingerprint": "x:1"}
+    index.save(tmp_path)
+    query = made(1, seed=1)
+    for use in (partial(CascadeIndex.load, tmp_path), partial(index.search, query)):
+        use(model=a, strict=True)
+        use(model=index.model, strict=True)
+        with pytest.warns(RuntimeWarning, match="ingest model: a .*x:1.*, query model: a .*x:2"):
+            use(model=b)
+        with pytest.raises(ModelMismatchError, match="refused"):
+            use(model=b, strict=True)
+    unknown = index_of()
+    with pytest.warns(RuntimeWarning, match="does not say which model"):
+        unknown.search(query, model=a)
+    with pytest.raises(ValueError, match="does not say which model"):
+        unknown.search(query, model=a, strict=True)
+    assert index_of(model={"name": "a", "dim": np.int64(32), "fingerprint": "f"}).model["dim"] == 32
+    for bad, message in [
+        ("m", "must be a ModelStamp"),
+        ({"name": "m"}, "must have name, dim and fingerprint"),
+        (ModelStamp("a", 16, "f"), "makes vectors of 16 values; the last of dims is 32"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            CascadeIndex(DIMS, model=bad)

@@ -154,3 +154,8 @@ def test_bad_vocabularies_are_refused(tmp_path, lines, message):
     path.write_text(lines)
     with pytest.raises(ValueError, match=message):
         WordPiece(path)
+
+
+def test_a_piece_is_not_the_unknown_token(tmp_path):
+    (tmp_path / "vocab.txt").write_text("[UNK]\n##[UNK]\nword\n")
+    assert WordPiece(tmp_path / "vocab.txt").encode(["other word"])[0].tolist() == [0, 2]

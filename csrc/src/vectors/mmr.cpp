@@ -116,7 +116,8 @@ class Picker {
                 const Candidate& top = heap.front();
                 const double value = top.value - minus;
                 const bool is_tie = found.group != heaps_.size() && value == best_value;
-                if (found.group != heaps_.size() && (value < best_value || (is_tie && minus == 0.0 && top.row > found.row)))
+                if (found.group != heaps_.size() &&
+                    (value < best_value || (is_tie && minus == 0.0 && top.row > found.row)))
                     break;
                 if (top.seen != n_picked) {
                     refresh_top(heap, n_picked);

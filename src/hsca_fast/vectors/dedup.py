@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hsca_fast._native import vectors as _native
 from hsca_fast._native.inputs import thread_count
-from hsca_fast.vectors.arrays import Int64, as_number, as_rows, as_values
+from hsca_fast.vectors.arrays import MAX_WIDTH, Int64, as_count, as_number, as_rows, as_values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +50,7 @@ def deduplicate(
     ([2, 1], [0, 1, 0], 1)
     """
     rows = as_rows(embeddings, "embeddings", ndim=(2,))
+    as_count(rows.shape[1], "the width of embeddings", most=MAX_WIDTH)
     values = as_values(scores, "scores", len(rows))
     threshold = as_number(threshold, "threshold", low=1e-3, high=1.0)
     component = _native.connected_components(rows, threshold, thread_count(threads))

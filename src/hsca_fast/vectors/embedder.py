@@ -157,7 +157,7 @@ class CallableEmbedder:
 
     def embed_query(self, text: str) -> npt.NDArray[np.float32]:
         """The vector of a question."""
-        return self._checked(self._query_fn(one_text(text).to_list()), 1, 0).reshape(self.dim)
+        return self._checked(self._query_fn(one_text(text).to_list()), 1, 0).reshape(self.dim).copy()
 
     def count_tokens(self, text: str) -> int:
         """What the given counter says."""

@@ -50,7 +50,7 @@ def mmr(
     """
     rows = as_rows(embeddings, "embeddings", ndim=(2,))
     values = as_values(relevance, "relevance", len(rows))
-    k = as_count(k, "k")
+    k = min(as_count(k, "k"), len(rows))
     lambda_ = as_number(lambda_, "lambda_", low=0.0, high=1.0)
     group_weight = as_number(group_weight, "group_weight", low=0.0, high=1e6)
     codes, n_groups = None, 1

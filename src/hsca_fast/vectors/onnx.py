@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import mmap
 import os
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -209,5 +211,19 @@ def _sha256(path: Path) -> bytes:
 
 
 def _file_digests(path: Path) -> list[bytes]:
-    """Of the model and of the files beside it that hold its weights (`model.onnx_data`, `model.onnx.data`)."""
-    return [_sha256(file) for file in sorted(path.parent.glob(path.name + "*"))]
+    """Of the model and of the files beside it that hold its weights."""
+    return [_sha256(path), *(_sha256(path.parent / name) for name in _weight_files(path))]
+
+
+def _weight_files(path: Path) -> list[str]:
+    """`model.onnx_data`, `model.onnx.data`, and what the model names as the `location` of tensors.
+
+    A protocol buffer has that name behind its key and its length.
+    """
+    names = {path.name + "_data", path.name + ".data"}
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        for found in re.finditer(rb"\n\x08location\x12([\x80-\xff]?[\x00-\x7f])", content):
+            low, *high = found[1]
+            length = (low & 0x7F) + (high[0] << 7 if high else 0)
+            names.add(content[found.end() : found.end() + length].decode("utf-8", "replace"))
+    return sorted(name for name in names if (path.parent / name).is_file())

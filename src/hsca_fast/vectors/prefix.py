@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,8 @@ def prefix_tiers(
     ):
         wanted = ", ".join(f"{len(rows)} x {width}" for width in widths)
         raise ValueError(f"out must be matrices of {wanted}")
+    if out is not None and any(np.may_share_memory(a, b) for a, b in combinations((rows, *out), 2)):
+        raise ValueError("out must not overlap vectors or itself")
     tiers = _native.prefix_tiers(rows, widths, eps, thread_count(threads), out=out)
     if tiers is None:
         refuse_infinite(rows, "vectors")

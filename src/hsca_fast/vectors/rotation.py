@@ -31,7 +31,7 @@ class Rotation:
     matrix: Float32
 
     def __post_init__(self) -> None:
-        matrix = as_rows(self.matrix, "matrix", ndim=(2,))
+        matrix = as_rows(self.matrix, "matrix", ndim=(2,)).copy()  # the caller's stays the caller's
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"matrix must be square, not {matrix.shape}")
         off = np.abs(matrix.astype(np.float64) @ matrix.astype(np.float64).T - np.eye(len(matrix))).max(initial=0.0)
@@ -57,7 +57,7 @@ class Rotation:
         for begin in range(0, len(rows), _BLOCK):
             block = rows[begin : begin + _BLOCK]
             turned[begin : begin + _BLOCK] = _native.dot_products(block, self.matrix, thread_count(threads))
-        return turned[0] if np.ndim(vectors) == 1 else turned
+        return turned[0] if np.ndim(vectors) == 1 and len(turned) else turned
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matrix, with its checksum, in one step."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import zipfile
+import zlib
 from functools import cache
 from pathlib import Path
 
@@ -115,10 +117,14 @@ def default_embedder() -> Embedder:
 
 def _load_weights(path: str | os.PathLike[str], n_tokens: int) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
     where = os.fspath(path)
-    with np.load(path, allow_pickle=False) as file:
-        if not isinstance(file, np.lib.npyio.NpzFile) or not {"rows", "scales"} <= set(file.files):
-            raise ValueError(f"{where}: a static model is an .npz file with arrays 'rows' and 'scales'")
-        rows, scales = np.ascontiguousarray(file["rows"]), np.ascontiguousarray(file["scales"])
+    with open(path, "rb") as stream:
+        try:
+            file = np.load(stream, allow_pickle=False)
+            rows, scales = np.ascontiguousarray(file["rows"]), np.ascontiguousarray(file["scales"])
+        except (ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise ValueError(
+                f"{where}: a static model is an .npz file with arrays 'rows' and 'scales' ({error})"
+            ) from None
     if rows.dtype != np.int8 or rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(f"{where}: rows must be int8 with two dimensions, not {rows.dtype} {rows.shape}")
     if scales.dtype != np.float32 or scales.shape != rows.shape[:1]:

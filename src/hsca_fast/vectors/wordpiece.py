@@ -80,7 +80,10 @@ def _lines(text: str) -> list[str]:
 def _json_tokens(text: str, path: str | os.PathLike[str]) -> list[str]:
     """Tokens in the order of their ids, of a tokenizer.json that means what the native code does."""
     where = os.fspath(path)
-    described = json.loads(text)
+    try:
+        described = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{where}: not JSON: {error}") from None
     model: dict[str, Any] = described.get("model") or {}
     normalizer: dict[str, Any] = described.get("normalizer") or {}
     pre_tokenizer: dict[str, Any] = described.get("pre_tokenizer") or {}

@@ -15,7 +15,7 @@ namespace hsca {
 inline constexpr std::size_t kGroupRows = 16;
 inline constexpr std::size_t kSegment = 64;  // coordinates whose codes are kept together
 inline constexpr std::size_t kGroupBytes = kGroupRows * kSegment;
-inline constexpr int kCodeOffset = 128;  // codes are stored as code + 128
+inline constexpr int kCodeOffset = 128;          // codes are stored as code + 128
 inline constexpr std::size_t kMaxWidth = 65536;  // 255 * 127 times as many fit an int32
 
 struct BoundTerms {  // upper bound of a row: sum * scale[i] * step + error[i] * error_weight + residual[i] *
