@@ -157,15 +157,24 @@ def test_second_pass_memory_bound(benchmark):
     run(benchmark, "second pass", lambda: native.stream_columns(cosine, authority, coverage, no_scope, out))
 
 
-def numpy_top_k():
-    scores = numpy_hybrid()
+def numpy_top_k(scores):
     rows = np.argpartition(scores, -K)[-K:]
     return rows[np.argsort(-scores[rows], kind="stable")]
 
 
-@pytest.mark.parametrize("name", ["hsca_fast", "numpy + argpartition"])
+def numpy_hybrid_in_float64():
+    c, a, d, w = (x.astype(np.float64) for x in (cosine, age, decay, scope_weight))
+    return lambda: 0.7 * np.clip(c, 0, 1) + 0.2 * np.exp(-d * a) + 0.1 * w
+
+
+@pytest.mark.parametrize("name", ["hsca_fast", "numpy float32, out= + argpartition", "numpy float64 + argpartition"])
 def test_top_k(benchmark, name):
-    jobs = {"hsca_fast": lambda: hybrid_top_k(cosine, age, scope, K).rows, "numpy + argpartition": numpy_top_k}
+    float64 = numpy_hybrid_in_float64()
+    jobs = {
+        "hsca_fast": lambda: hybrid_top_k(cosine, age, scope, K).rows,
+        "numpy float32, out= + argpartition": lambda: numpy_top_k(numpy_hybrid()),
+        "numpy float64 + argpartition": lambda: numpy_top_k(float64()),
+    }
     rows = run(benchmark, "top k", jobs[name])
     assert cosine[rows].mean() > 0.9
     assert set(rows[:50]) <= set(np.argsort(-hybrid_scores(cosine, age, scope))[: K + 20])

@@ -55,6 +55,20 @@ void compare(std::size_t n, std::size_t n_values, double share) {
 }  // namespace
 
 int main() {
+    for (const FitPolicy policy : {FitPolicy::prefix, FitPolicy::first_fit}) {
+        // Ten ones that float64 would lose beside 2^53.
+        std::vector<std::int64_t> whole(11, 1);
+        std::vector<double> real(11, 1.0), scores(11, 0.5);
+        whole[0] = std::int64_t(1) << 53;
+        real[0] = 0x1p53;
+        CHECK(fit_budget(whole.data(), 11, 0x1p53, policy)->size() == 1);
+        CHECK(fit_budget(real.data(), 11, 0x1p53, policy)->size() == 1);
+        CHECK(fit_budget_scored(scores.data(), whole.data(), 11, 0x1p53 + 4, policy)->size() == 5);
+        CHECK(fit_budget_scored(scores.data(), real.data(), 11, 0x1p53 + 4, policy)->size() == 5);
+        whole.assign(3, std::int64_t(1) << 62);
+        CHECK(fit_budget(whole.data(), 3, 1e300, policy)->size() == 1);
+    }
+
     for (const std::size_t n : {0u, 1u, 2u, 100u, 1023u, 1024u, 1025u, 4096u, 4097u, 30'000u}) {
         for (const std::size_t n_values : {1u, 5u, 1'000'000u}) {
             for (const double share : {0.0, 0.001, 0.1, 0.6, 1.0}) {

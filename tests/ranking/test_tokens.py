@@ -27,6 +27,12 @@ def test_recorded_host(name):
     assert reference.host_tokens(text) == expected["tokens"]
 
 
+@pytest.mark.parametrize("name", cases("count_tokens"))
+def test_recorded_sums(name):
+    given_, expected = cases("count_tokens")[name]
+    assert estimate_tokens([message["content"] for message in given_["messages"]]).sum() == expected["total"]
+
+
 @pytest.mark.parametrize("name", cases("sidecar_tokens"))
 def test_recorded_sidecar(name):
     given_, expected = cases("sidecar_tokens")[name]

@@ -96,12 +96,13 @@ bool gating_signals(std::span<const std::string_view> texts, const HitScores& me
     constexpr std::size_t kGrain = 64, kLong = 4096;
     std::vector<PatternScanner> scanners(worker_count(texts.size(), threads, kGrain));
     Stop stop(poll);
-    return parallel_for(texts.size(), threads, kGrain, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-            if (texts[i].size() > kLong && stop.requested()) return;
-            out[i] = gating_signals(texts[i], hits_of(memory, i), hits_of(turns, i), terms, scanners[worker]);
-        }
-    });
+    return parallel_for(
+        texts.size(), threads, kGrain, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                if (texts[i].size() > kLong && stop.requested()) return;
+                out[i] = gating_signals(texts[i], hits_of(memory, i), hits_of(turns, i), terms, scanners[worker]);
+            }
+        });
 }
 
 }  // namespace hsca

@@ -51,7 +51,8 @@ class TermScanner {
                     ++at;
                 } else if (!is_whole || wanted(kTermBytes[*run], static_cast<std::size_t>(at - run))) {
                     term_.resize(static_cast<std::size_t>(at - run));
-                    std::transform(run, at, term_.begin(), [](unsigned char c) { return static_cast<char>(kTermBytes[c]); });
+                    std::transform(run, at, term_.begin(),
+                                   [](unsigned char c) { return static_cast<char>(kTermBytes[c]); });
                     if (is_whole && !close(found)) return;
                 }
                 continue;
@@ -216,25 +217,26 @@ bool keyword_coverage(const KeywordSet& keywords, std::span<const std::string_vi
                                  {TermScanner(keywords.kind()), std::vector<std::size_t>(keywords.size())});
     Stop stop(poll);
     const auto wanted = [&](unsigned char first, std::size_t length) { return keywords.may_hold(first, length); };
-    return parallel_for(texts.size(), threads, kGrain, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
-        auto& [terms, seen_in] = scratch[worker];
-        for (std::size_t i = begin; i < end; ++i) {
-            if (texts[i].size() > kLong && stop.requested()) return;
-            std::size_t covered = 0;
-            if (keywords.size() > 0) {
-                terms.scan(texts[i], wanted, [&, &seen = seen_in](std::string_view term, bool) {
-                    const std::int64_t number = keywords.find(term);
-                    if (number >= 0) {
-                        std::size_t& last = seen[static_cast<std::size_t>(number)];
-                        covered += last != i + 1;
-                        last = i + 1;
-                    }
-                    return covered < keywords.size();
-                });
+    return parallel_for(
+        texts.size(), threads, kGrain, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
+            auto& [terms, seen_in] = scratch[worker];
+            for (std::size_t i = begin; i < end; ++i) {
+                if (texts[i].size() > kLong && stop.requested()) return;
+                std::size_t covered = 0;
+                if (keywords.size() > 0) {
+                    terms.scan(texts[i], wanted, [&, &seen = seen_in](std::string_view term, bool) {
+                        const std::int64_t number = keywords.find(term);
+                        if (number >= 0) {
+                            std::size_t& last = seen[static_cast<std::size_t>(number)];
+                            covered += last != i + 1;
+                            last = i + 1;
+                        }
+                        return covered < keywords.size();
+                    });
+                }
+                out[i] = static_cast<double>(covered) / static_cast<double>(std::max<std::size_t>(keywords.size(), 1));
             }
-            out[i] = static_cast<double>(covered) / static_cast<double>(std::max<std::size_t>(keywords.size(), 1));
-        }
-    });
+        });
 }
 
 }  // namespace hsca

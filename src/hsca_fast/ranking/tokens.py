@@ -29,7 +29,7 @@ def estimate_tokens(text_or_texts: Texts | str, *, kind: TokenKind = "host", thr
     kind
         ``"host"``: ⌈UTF-16 units / χ⌉, χ = 1.6 for text with any CJK character, 2.5 with any Cyrillic, Arabic or Hebrew, 4
         otherwise. ``"sidecar"``: max(⌊characters / 4⌋, 1). ``"fitted"``: a linear function of letters, words,
-        punctuation, digits and characters by script, fitted to a real tokenizer (docs/ranking.md says how far each is off).
+        punctuation, digits and characters by script, fitted to a real tokenizer (docs/ranking.md says how far each is off); blanks cost nothing.
         The kinds are not to be mixed within one budget.
     threads
         Worker threads; 0 takes every usable CPU.
