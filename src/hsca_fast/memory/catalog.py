@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from hsca_fast.memory.segments import Block
 from hsca_fast.memory.store_files import CATALOG, FORMAT_VERSION, StoreLocked, StoreVersionError
@@ -32,6 +32,7 @@ STATUSES: tuple[Status, ...] = ("live", "archived", "deleted")
 APPLICATION_ID = 0x48534341  # "HSCA"
 _INDEXED_AT_ONCE = 20_000
 _PAGE_CACHE_KIB = 16 << 10
+_CHECKPOINT_PAGES = 4000
 
 SCHEMA = (
     "CREATE TABLE records (sequence INTEGER PRIMARY KEY, id BLOB NOT NULL, text TEXT NOT NULL, turn_id TEXT NOT NULL,"
@@ -90,8 +91,7 @@ class Tip:
     indexed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A record as it was appended."""
 
     sequence: int
@@ -104,13 +104,22 @@ class Row:
     metadata: str
     n_tokens: int
 
-    def crc(self) -> int:
-        parts = [part.encode() for part in (self.text, self.turn_id, self.role, self.metadata)]
-        numbers = (self.sequence, self.sentence_id, self.n_tokens, self.timestamp, *map(len, parts))
-        return zlib.crc32(b"".join((_ROW_NUMBERS.pack(*numbers), self.id, *parts)))
-
 
 _ROW_NUMBERS = struct.Struct("<qqqdIIII")
+_Ends = dict[tuple[str, str, str], tuple[bytes, int, int, int]]
+
+
+def _row_crc(row: Row, ends: _Ends) -> int:
+    """Of every field; `ends` keeps the bytes of those that rows of one batch mostly share."""
+    sequence, id_, text, turn_id, sentence_id, role, timestamp, metadata, n_tokens = row
+    shared = turn_id, role, metadata
+    end = ends.get(shared)
+    if end is None:
+        parts = [part.encode() for part in shared]
+        end = ends[shared] = b"".join(parts), len(parts[0]), len(parts[1]), len(parts[2])
+    data = text.encode()
+    numbers = _ROW_NUMBERS.pack(sequence, sentence_id, n_tokens, timestamp, len(data), end[1], end[2], end[3])
+    return zlib.crc32(b"".join((numbers, id_, data, end[0])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +147,7 @@ class Access:
 
 _TIP_FIELDS = tuple(field.name for field in fields(Tip))
 _STATE_FIELDS = tuple(field.name for field in fields(State))
-_ROW_COLUMNS = ", ".join(field.name for field in fields(Row))
+_ROW_COLUMNS = ", ".join(Row._fields)
 
 
 def checksum(*values: object) -> int:
@@ -189,6 +198,7 @@ class Catalog:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
                 connection.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KIB}")
             except BaseException:
                 connection.close()
@@ -311,14 +321,12 @@ class Catalog:
 
     def insert(self, rows: Sequence[Row], blocks: Sequence[Block], given: Mapping[bytes, int]) -> int:
         """Appends; returns what the digest of given ids changes by."""
+        ends: _Ends = {}
         with sqlite_errors(self.path):
             self._connection.executemany(
                 "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    (r.sequence, r.id, r.text, r.turn_id, r.sentence_id, r.role, r.timestamp, r.metadata, r.n_tokens, r.crc())
-                    for r in rows
-                ),
-            )  # fmt: skip
+                [(*row, _row_crc(row, ends)) for row in rows],
+            )
             self._insert_blocks(blocks)
             self._connection.executemany(
                 "INSERT INTO given_ids VALUES (?, ?, ?)",
@@ -363,8 +371,9 @@ class Catalog:
             f"SELECT {_ROW_COLUMNS}, crc FROM records WHERE sequence > ? AND sequence <= ? ORDER BY sequence",
             (after, last),
         )
+        ends: _Ends = {}
         return [
-            self._checked(values, after + 1 + i)
+            self._checked(values, after + 1 + i, ends)
             for i, values in enumerate(found + [None] * (last - after - len(found)))
         ]
 
@@ -385,12 +394,13 @@ class Catalog:
             marks = ", ".join("?" * len(part))
             for values in self._all(f"SELECT {_ROW_COLUMNS}, crc FROM records WHERE sequence IN ({marks})", part):
                 found[values[0]] = values
-        return [self._checked(found.get(sequence), sequence) for sequence in sequences]
+        ends: _Ends = {}
+        return [self._checked(found.get(sequence), sequence, ends) for sequence in sequences]
 
-    def _checked(self, values: Any, sequence: int) -> Row:
+    def _checked(self, values: Any, sequence: int, ends: _Ends) -> Row:
         try:
-            row = Row(*values[:-1])
-            if row.sequence == sequence and row.crc() == values[-1]:
+            row = Row._make(values[:-1])
+            if row.sequence == sequence and _row_crc(row, ends) == values[-1]:
                 return row
         except (TypeError, ValueError, AttributeError, struct.error):
             pass

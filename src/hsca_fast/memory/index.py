@@ -253,8 +253,8 @@ class SemanticIndex:
         rows = as_rows(embeddings, name, width=self.model.dim, ndim=(2,) if n else (1, 2))
         if len(rows) != n:
             raise ValueError(f"{name} has {len(rows)} rows for {n} chunks")
-        large = np.flatnonzero(np.abs(rows).max(axis=1, initial=0.0) > _MAX_VALUE)
-        if len(large):
+        if rows.size and max(float(rows.max()), -float(rows.min())) > _MAX_VALUE:
+            large = np.flatnonzero(np.abs(rows).max(axis=1) > _MAX_VALUE)
             raise ValueError(f"{name} has values beyond {_MAX_VALUE:g} in rows {large[:10].tolist()}")
         return rows
 

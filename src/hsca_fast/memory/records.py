@@ -141,10 +141,10 @@ class Incoming:
 
     def rows(self, first: int, ids: Sequence[bytes]) -> list[Row]:
         columns = zip(
-            ids, self.texts, self.turn_ids, self.sentence_ids, self.roles, self.timestamps, self.metadata, self.n_tokens,
+            range(first, first + len(self)), ids, self.texts, self.turn_ids, self.sentence_ids, self.roles, self.timestamps, self.metadata, self.n_tokens,
             strict=True,
         )  # fmt: skip
-        return [Row(first + i, *values) for i, values in enumerate(columns)]
+        return [Row._make(values) for values in columns]
 
     def without(self, rows: set[int]) -> Incoming:
         """All but these."""
@@ -177,7 +177,7 @@ def incoming(
     texts, sentence_ids, counts = [], [], []
     for i, piece in enumerate(pieces):
         if isinstance(piece, str):
-            texts.append(_text(piece, f"chunks[{i}]"))
+            texts.append(piece if piece.isascii() else _text(piece, f"chunks[{i}]"))
             sentence_ids.append(i)
             counts.append(-1)
         elif isinstance(piece, ChunkLike):
@@ -215,12 +215,13 @@ def _per_row(value: Any, n: int, name: str, check: Any) -> list[Any]:
 def _text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be str, not {type(value).__name__}")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"{name} has the lone surrogate {value[error.start]!r} at {error.start}: it cannot be stored"
-        ) from None
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{name} has the lone surrogate {value[error.start]!r} at {error.start}: it cannot be stored"
+            ) from None
     return value
 
 

@@ -44,8 +44,8 @@ class SearchSettings:
         before the vector arm ranks; 0 for none.
     """
 
-    vector_weight: float = 0.6
-    lexical_weight: float = 0.3
+    vector_weight: float = 0.4
+    lexical_weight: float = 0.6
     position_weight: float = 0.1
     rank_constant: float = 60.0
     depth: int = 100
@@ -152,6 +152,8 @@ def top_rows(scores: Float32, k: int, allowed: npt.NDArray[np.bool_] | None = No
 
 def _with_neighbours(cosines: Float32, view: View, weight: float) -> Float32:
     column = view.column("session")
+    if all(value is MISSING for value in column.values):
+        return cosines
     codes = column.codes
     values = np.where(view.status() == 2, np.float32(0.0), cosines)
     order = np.argsort(codes, kind="stable") if len(column.values) > 1 else np.arange(len(codes))

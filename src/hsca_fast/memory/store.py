@@ -138,7 +138,9 @@ class Store:
         if not n:
             return []
         ids = new.ids if new.ids is not None else _new_ids(first, n)
-        given = {id_: first + i for i, id_ in enumerate(ids) if int.from_bytes(id_[:8]) != first + i}
+        given: dict[bytes, int] = {}
+        if new.ids is not None:
+            given = {id_: first + i for i, id_ in enumerate(ids) if int.from_bytes(id_[:8]) != first + i}
         rows = new.rows(first, ids)
         blocks = self._segments.append(tip.segment, tip.segment_rows, first, pieces)
         changes = {
