@@ -446,3 +446,24 @@ def test_workers_overlap(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(PartitionScorer, "__call__", slowly)
     score_dataset(corpus, tmp_path / "out", workers=2)
     assert most == 2
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "at_most"), [(96, 500), pytest.param(2000, 1000, marks=pytest.mark.soak)], ids=["short", "2GB"]
+)
+def test_memory_does_not_grow_with_the_input(tmp_path, megabytes, at_most):
+    """One file with one row group, larger than all that may be held at once; in MB of resident memory."""
+    chunk = [SENTENCES.format(i=i) * 17 for i in range(2000)]
+    n_rows = megabytes * 1_000_000 // len(chunk[0])
+    table = pa.table({"text": pa.chunked_array([pa.array(chunk)] * (n_rows // 2000), pa.string())})
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "in" / "a.parquet", row_group_size=table.num_rows, use_dictionary=False)
+    code = (
+        "import resource, sys\n"
+        "from hsca_fast import score_dataset\n"
+        f"assert score_dataset(*sys.argv[1:]).n_rows == {table.num_rows}\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000)"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "in", tmp_path / "out"]
+    used = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert used < at_most
