@@ -34,8 +34,15 @@ def store(sound, tmp_path):
     return path
 
 
+def forget_log(store):
+    """What a reader leaves behind; the log is empty."""
+    for name in ("catalog.sqlite3-wal", "catalog.sqlite3-shm"):
+        (store / name).unlink(missing_ok=True)
+
+
 def flip_bytes(store, expected, stride):
     seen = Counter()
+    forget_log(store)
     for name in sorted(os.listdir(store)):
         if name.endswith(("-wal", "-shm")):  # a reader's; gone after the first look
             continue
@@ -46,9 +53,7 @@ def flip_bytes(store, expected, stride):
             flipped[at] ^= 1 << (at % 8)
             file.write_bytes(flipped)
             seen[name, judge(store, expected)] += 1
-            for extra in ("catalog.sqlite3-wal", "catalog.sqlite3-shm"):
-                if (store / extra).exists():
-                    os.unlink(store / extra)
+            forget_log(store)
         file.write_bytes(data)
     assert judge(store, expected) == "harmless"
     return seen

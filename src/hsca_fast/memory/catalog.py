@@ -289,10 +289,12 @@ class Catalog:
     # ---- tip
 
     def tip(self) -> Tip:
-        row = self._one(f"SELECT {', '.join(_TIP_FIELDS)}, crc FROM tip")
-        if row is None or checksum(*row[:-1]) != row[-1]:
-            raise self._damaged("the tip")
-        return Tip(*row[:-1])
+        rows = self._all(f"SELECT one, {', '.join(_TIP_FIELDS)}, crc FROM tip")
+        if len(rows) == 1:
+            one, *values, crc = rows[0]
+            if one == 1 and checksum(*values) == crc:
+                return Tip(*values)
+        raise self._damaged("the tip")
 
     def advance(self, tip: Tip, **changes: int) -> Tip:
         """The next tip, written."""
@@ -333,6 +335,12 @@ class Catalog:
             ((*values, checksum(*values)) for values in ((b.first, b.n, b.segment, b.start, b.crc) for b in blocks)),
         )
 
+    def replace_blocks(self, blocks: Sequence[Block]) -> None:
+        """Other entries for the same vectors."""
+        with sqlite_errors(self.path):
+            self._connection.execute("DELETE FROM blocks")
+            self._insert_blocks(blocks)
+
     def blocks(self, after: int, last: int) -> list[Block]:
         """Those with rows in (after, last], without a gap."""
         found: list[Block] = []
@@ -359,6 +367,15 @@ class Catalog:
             self._checked(values, after + 1 + i)
             for i, values in enumerate(found + [None] * (last - after - len(found)))
         ]
+
+    def timestamps(self, after: int, last: int) -> list[float]:
+        """Of the records with sequences in (after, last], unchecked: whoever acts on one reads the record itself."""
+        found = self._all(
+            "SELECT timestamp FROM records WHERE sequence > ? AND sequence <= ? ORDER BY sequence", (after, last)
+        )
+        if len(found) != last - after:
+            raise self._damaged(f"a record between {after + 1} and {last}")
+        return [timestamp for (timestamp,) in found]
 
     def rows_at(self, sequences: Sequence[int]) -> list[Row]:
         """Records of these sequences, in the order asked for."""
@@ -519,6 +536,15 @@ class Catalog:
             tip = replace(tip, indexed=stop)
         return tip
 
+    def merge_text(self) -> None:
+        """One tree instead of many: quicker to search."""
+        with self.transaction():
+            self._run("INSERT INTO lexical (lexical) VALUES ('optimize')")
+
+    def checkpoint(self) -> None:
+        """Fold the log into the database, as far as no reader needs it."""
+        self._all("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def match(self, expression: str, limit: int, *, among: Sequence[int] | None = None) -> list[tuple[int, float]]:
         """(sequence, BM25 score) of the best matches, best first; only of `among` if given."""
         sql = "SELECT rowid, -rank FROM lexical WHERE lexical MATCH ?"
@@ -586,6 +612,10 @@ class Catalog:
             n = self._one(f"SELECT count(*) FROM {table} WHERE {key} > ? OR {key} < 1", (last,))[0]
             if n:
                 yield table, n
+
+    def size(self) -> int:
+        """Bytes on disk, the log included."""
+        return sum(os.path.getsize(path) for path in (self.path, self.path + "-wal") if os.path.exists(path))
 
     def copy_to(self, other: sqlite3.Connection) -> None:
         """The whole catalog, as it is now."""

@@ -9,35 +9,55 @@ The records and their vectors are the truth; the full-text index and everything 
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from hsca_fast.memory.catalog import STATUSES, Access, Catalog, Row, State, Status, Tip
+from hsca_fast.memory.catalog import STATUSES, Access, Row, State, Status
+from hsca_fast.memory.columns import RecordColumns
+from hsca_fast.memory.eviction import Eviction, least_used
 from hsca_fast.memory.filters import Where, check_where
 from hsca_fast.memory.records import ChunkLike, Hit, Incoming, Record, checked_text, finite, id_bytes, incoming
 from hsca_fast.memory.search import SearchSettings, allowed_records, search
-from hsca_fast.memory.segments import BLOCK_ROWS, SegmentWriter
+from hsca_fast.memory.segments import BLOCK_ROWS
 from hsca_fast.memory.session_view import SessionView
-from hsca_fast.memory.store_files import CATALOG, MANIFEST, Manifest, WriterLock, read_head, write_head
+from hsca_fast.memory.store import Store
+from hsca_fast.memory.transfer import export_store, import_store
 from hsca_fast.memory.verification import Report, verify_store
-from hsca_fast.memory.view import View
 from hsca_fast.vectors.arrays import as_count, as_rows
 from hsca_fast.vectors.embedder import Embedder, Progress
 from hsca_fast.vectors.guard import ModelMismatchError, ModelStamp, check_model
-from hsca_fast.vectors.storage import DamagedIndexError
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts and sizes of a store."""
+
+    path: str
+    store_id: str
+    model: str
+    generation: int
+    records: int
+    live: int
+    archived: int
+    deleted: int
+    summaries: int
+    accesses: int
+    not_indexed: int
+    segments: int
+    blocks: int
+    vector_bytes: int
+    catalog_bytes: int
+
 
 Float32 = npt.NDArray[np.float32]
 OnConflict = Literal["error", "skip"]
-_INDEX_NOW = 512  # so many records are put into the full-text index by the append itself
 _MAX_VALUE = 1e15  # squares of larger numbers, summed, may leave float32
 
 
@@ -70,35 +90,16 @@ class SemanticIndex:
     """
 
     def __init__(
-        self,
-        path: str,
-        manifest: Manifest,
-        embedder: Embedder | None,
-        catalog: Catalog,
-        lock: WriterLock | None,
-        settings: SearchSettings,
-        clock: Callable[[], float],
+        self, store: Store, embedder: Embedder | None, settings: SearchSettings, clock: Callable[[], float]
     ) -> None:
-        self.path = path
-        self.store_id = manifest.store_id
-        self.model = manifest.model
+        self.path = store.folder
+        self.store_id = store.manifest.store_id
+        self.model = store.manifest.model
         self.embedder = embedder
         self.settings = settings
-        self._catalog = catalog
-        self._lock = lock
+        self._store = store
         self._clock = clock
         self._last_stamp = float("-inf")
-        self._pid = os.getpid()
-        self._mutex = threading.RLock()
-        self._closed = False
-        self._segments = SegmentWriter(path, self.model.dim)
-        self._view = View(catalog, path, self.model.dim)
-        head = read_head(path)
-        if head is not None and head[0] > self._view.tip.generation:
-            raise DamagedIndexError(
-                f"{path}: {head[0] - self._view.tip.generation} commits are missing from the catalog, up to record"
-                f" {head[1]}; its write-ahead log is damaged or gone: see `hsca index repair`"
-            )
 
     # ---- opening and closing
 
@@ -143,53 +144,13 @@ class SemanticIndex:
             raise ValueError(f'mode must be "a" or "r", not {mode!r}')
         timeout = finite(timeout, "timeout")
         folder = os.path.abspath(os.fspath(path))
-        given = None if embedder is None else ModelStamp.of(embedder)
-        lock: WriterLock | None = None
-        catalog: Catalog | None = None
-        try:
-            if mode == "a":
-                _make_folder(folder, given)
-                lock = WriterLock(folder, timeout)
-                if not os.path.exists(os.path.join(folder, MANIFEST)):
-                    if given is None:
-                        raise ValueError("a new store needs an embedder")
-                    _refuse_leftovers(folder)
-                    Manifest.new(given).write(folder)
-            manifest = _manifest(folder)
-            if given is not None:
-                check_model(manifest.model, given, strict=True)
-            catalog = _catalog(folder, manifest, mode)
-            index = cls(folder, manifest, embedder, catalog, lock, settings or SearchSettings(), clock)
-            if mode == "a":
-                index._segments.check(index._view.tip.segment, index._view.tip.segment_rows)
-                index._segments.cut(index._view.tip.segment, index._view.tip.segment_rows)
-            return index
-        except BaseException:
-            if catalog is not None:
-                catalog.abandon()
-            if lock is not None:
-                lock.release()
-            raise
+        model = None if embedder is None else ModelStamp.of(embedder)
+        store = Store.open(folder, model, write=mode == "a", timeout=timeout)
+        return cls(store, embedder, settings or SearchSettings(), clock)
 
     def close(self) -> None:
         """Finish the full-text index, fold the log into the catalog, let another write. Again: nothing."""
-        with self._mutex:
-            if self._closed:
-                return
-            self._closed = True
-            if os.getpid() != self._pid:  # a forked copy: nothing here is its own
-                return
-            try:
-                if self._catalog.write:
-                    with suppress(OSError):  # derived: whoever opens it next goes on
-                        self._catalog.index_text(self._catalog.tip())
-            finally:
-                self._segments.close()
-                try:
-                    self._catalog.close()
-                finally:
-                    if self._lock is not None:
-                        self._lock.release()
+        self._store.close()
 
     def __enter__(self) -> SemanticIndex:
         return self
@@ -200,46 +161,21 @@ class SemanticIndex:
         self.close()
 
     def __repr__(self) -> str:
-        return f"SemanticIndex({self.path!r}, {self.model}, {'closed' if self._closed else self.mode!r})"
+        return f"SemanticIndex({self.path!r}, {self.model}, {'closed' if self._store.closed else self.mode!r})"
 
     @property
     def mode(self) -> Literal["a", "r"]:
         """As it was opened."""
-        return "a" if self._catalog.write else "r"
+        return "a" if self._store.catalog.write else "r"
 
     @property
     def generation(self) -> int:
         """Grows with every commit; the same number means the same content."""
-        with self._reading() as tip:
+        with self._store.reading() as tip:
             return tip.generation
 
     def __len__(self) -> int:
         return self.count()
-
-    @contextmanager
-    def _reading(self) -> Iterator[Tip]:
-        with self._mutex:
-            self._check_open()
-            with self._catalog.transaction(write=False):
-                yield self._view.refresh()
-
-    @contextmanager
-    def _writing(self) -> Iterator[Tip]:
-        with self._mutex:
-            self._check_open()
-            if not self._catalog.write:
-                raise PermissionError(f'{self.path} is open with mode "r"')
-            with self._catalog.transaction():
-                yield self._view.refresh()
-            tip = self._view.refresh()
-            with suppress(OSError):  # derived; the commit is done
-                write_head(self.path, tip.generation, tip.last_sequence)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ValueError(f"{self.path} is closed")
-        if os.getpid() != self._pid:
-            raise RuntimeError(f"{self.path} was opened by process {self._pid}: open it again after a fork")
 
     # ---- appending
 
@@ -280,11 +216,9 @@ class SemanticIndex:
         """
         if on_conflict not in ("error", "skip"):
             raise ValueError(f'on_conflict must be "error" or "skip", not {on_conflict!r}')
-        with self._mutex:
-            self._check_open()
-            if not self._catalog.write:
-                raise PermissionError(f'{self.path} is open with mode "r"')
-            tip = self._view.refresh()
+        with self._store.mutex:
+            self._store.check_open(write=True)
+            tip = self._store.view.refresh()
             new = incoming(
                 chunks, turn_id=turn_id, role=role, metadata=metadata, timestamps=timestamps, ids=ids,
                 now=self._now(), this_turn=str(tip.generation + 1),
@@ -295,51 +229,8 @@ class SemanticIndex:
             wanted = new.ids
             if wanted is not None:
                 new, vectors = self._without_known(new, vectors, on_conflict)
-            assigned = self._write(tip, new, vectors, progress)
+            assigned = self._store.append(tip, new, self._pieces(new.texts, vectors, progress))
         return [id_.hex() for id_ in (assigned if wanted is None else wanted)]
-
-    def _write(
-        self,
-        tip: Tip,
-        new: Incoming,
-        vectors: Float32 | None,
-        progress: Progress | None,
-        also: Callable[[Tip, list[Row]], dict[str, int]] | None = None,
-    ) -> list[bytes]:
-        """Vectors, sync, commit. `also` writes more in the same transaction and returns what changes in the tip."""
-        n, first = len(new), tip.last_sequence + 1
-        if not n:
-            return []
-        if new.ids is None:
-            noise = os.urandom(8 * n)
-            ids = [(first + i).to_bytes(8) + noise[8 * i : 8 * i + 8] for i in range(n)]
-        else:
-            ids = new.ids
-        given = {id_: first + i for i, id_ in enumerate(ids) if int.from_bytes(id_[:8]) != first + i}
-        rows = new.rows(first, ids)
-        pieces = self._pieces(new.texts, vectors, progress)
-        blocks = self._segments.append(tip.segment, tip.segment_rows, first, pieces)
-        last = blocks[-1].segment
-        in_last = sum(block.n for block in blocks if block.segment == last)
-        changes = {
-            "last_sequence": tip.last_sequence + n,
-            "segment": last,
-            "segment_rows": in_last + (tip.segment_rows if last == tip.segment else 0),
-        }
-        try:
-            with self._writing() as tip:
-                changes["given_digest"] = tip.given_digest ^ self._catalog.insert(rows, blocks, given)
-                if also is not None:
-                    changes |= also(tip, rows)
-                after = self._catalog.advance(tip, **changes)
-                if after.last_sequence - after.indexed <= _INDEX_NOW:
-                    self._catalog.index_text(after)
-        except BaseException:
-            with suppress(OSError, ValueError):  # else the next append cuts them off
-                if self._catalog.tip().generation == tip.generation:  # an interrupt may come when all is done
-                    self._segments.cut(tip.segment, tip.segment_rows)
-            raise
-        return ids
 
     def _pieces(self, texts: list[str], vectors: Float32 | None, progress: Progress | None) -> Iterator[Float32]:
         """Rows to write, a block at a time."""
@@ -377,7 +268,7 @@ class SemanticIndex:
         self, new: Incoming, vectors: Float32 | None, on_conflict: OnConflict
     ) -> tuple[Incoming, Float32 | None]:
         assert new.ids is not None
-        known = {i for i, found in enumerate(self._view.find(new.ids)) if found is not None}
+        known = {i for i, found in enumerate(self._store.view.find(new.ids)) if found is not None}
         if known and on_conflict == "error":
             row = min(known)
             raise ValueError(f'ids[{row}] is {new.ids[row].hex()}, which is in the store already (on_conflict="skip")')
@@ -399,19 +290,19 @@ class SemanticIndex:
 
     def get_many(self, ids: Sequence[str]) -> list[Record]:
         """Records in the order of `ids`; KeyError names the first that is not there."""
-        with self._reading():
+        with self._store.reading():
             return self._records(self._sequences(ids))
 
     def vectors(self, ids: Sequence[str]) -> Float32:
         """Vectors [n, dim] of these records, as they were stored."""
-        with self._reading():
-            return self._view.segments().take(np.array(self._sequences(ids), np.int64))
+        with self._store.reading():
+            return self._store.view.segments().take(np.array(self._sequences(ids), np.int64))
 
     def count(self, where: Where | None = None, *, include_archived: bool = False) -> int:
         """Records that a query would look at."""
         where = None if where is None else check_where(where)
-        with self._reading() as tip:
-            allowed = allowed_records(self._view, where, include_archived)
+        with self._store.reading() as tip:
+            allowed = allowed_records(self._store.view, where, include_archived)
             return tip.last_sequence if allowed is None else int(allowed.sum())
 
     def iter_records(
@@ -427,9 +318,53 @@ class SemanticIndex:
         batch_size = as_count(batch_size, "batch_size", least=1)
         after = as_count(after, "after")
         where = None if where is None else check_where(where)
-        with self._reading() as tip:
+        with self._store.reading() as tip:
             last = tip.last_sequence
         return self._iterate(batch_size, after, last, where, include_archived)
+
+    def iter_columns(self, batch_size: int = 5000, *, after: int = 0) -> Iterator[RecordColumns]:
+        """The numbers of all records there are now, archived and deleted ones too; many times as fast as the records."""
+        batch_size = as_count(batch_size, "batch_size", least=1)
+        after = as_count(after, "after")
+        with self._store.reading() as tip:
+            last = tip.last_sequence
+        while after < last:
+            stop = min(last, after + batch_size)
+            with self._store.reading():
+                timestamps = np.array(self._store.catalog.timestamps(after, stop), np.float64)
+                states = self._store.catalog.states_between(after, stop)
+                live = self._store.view.status()[after:stop] == 0
+            last_access = np.full(stop - after, np.nan)
+            superseded, compacted = np.zeros(stop - after, bool), np.zeros(stop - after, bool)
+            for state in states:
+                row = state.sequence - after - 1
+                last_access[row] = np.nan if state.last_access is None else state.last_access
+                superseded[row] = state.superseded_by is not None
+                compacted[row] = state.compacted_into is not None
+            yield RecordColumns(
+                np.arange(after + 1, stop + 1), live.copy(), timestamps, last_access, superseded, compacted
+            )
+            after = stop
+
+    def records_at(self, sequences: Sequence[int]) -> list[Record]:
+        """Records by sequence number; KeyError names the first that is not there."""
+        with self._store.reading() as tip:
+            for sequence in sequences:
+                if not 1 <= sequence <= tip.last_sequence:
+                    raise KeyError(sequence)
+            return self._records(list(sequences))
+
+    def value_counts(self, name: str) -> dict[Any, int]:
+        """How many live records have each value of a metadata key that is a str, a number or a bool."""
+        with self._store.reading():
+            column = self._store.view.column(name)
+            live = self._store.view.status() == 0
+            counts = np.bincount(column.codes[live], minlength=len(column.values)).tolist()
+            return {
+                value: count
+                for value, count in zip(column.values, counts, strict=True)
+                if count and isinstance(value, (str, int, float))
+            }
 
     def _iterate(
         self, batch_size: int, after: int, last: int, where: Where | None, include_archived: bool
@@ -437,15 +372,15 @@ class SemanticIndex:
         waiting: list[Record] = []
         while after < last:
             stop = min(last, after + batch_size)
-            with self._reading():
-                allowed = allowed_records(self._view, where, include_archived)
+            with self._store.reading():
+                allowed = allowed_records(self._store.view, where, include_archived)
                 if allowed is None:
                     sequences = list(range(after + 1, stop + 1))
-                    rows = self._catalog.rows(after, stop)
+                    rows = self._store.catalog.rows(after, stop)
                 else:
                     sequences = (np.flatnonzero(allowed[after:stop]) + after + 1).tolist()
-                    rows = self._catalog.rows_at(sequences)
-                states = self._view.states(sequences)
+                    rows = self._store.catalog.rows_at(sequences)
+                states = self._store.view.states(sequences)
             after = stop
             waiting += [Record.of(row, states.get(row.sequence)) for row in rows]
             if len(waiting) >= batch_size:
@@ -458,15 +393,15 @@ class SemanticIndex:
         if isinstance(ids, str):
             raise TypeError("ids must be a sequence of str, not str")
         wanted = [id_bytes(id_, f"ids[{i}]") for i, id_ in enumerate(ids)]
-        found = self._view.find(wanted)
+        found = self._store.view.find(wanted)
         for id_, sequence in zip(ids, found, strict=True):
             if sequence is None:
                 raise KeyError(id_)
         return [sequence for sequence in found if sequence is not None]
 
     def _records(self, sequences: list[int]) -> list[Record]:
-        states = self._view.states(sequences)
-        return [Record.of(row, states.get(row.sequence)) for row in self._catalog.rows_at(sequences)]
+        states = self._store.view.states(sequences)
+        return [Record.of(row, states.get(row.sequence)) for row in self._store.catalog.rows_at(sequences)]
 
     # ---- searching
 
@@ -512,21 +447,21 @@ class SemanticIndex:
             isinstance(context_position, bool) or not isinstance(context_position, (int, np.integer))
         ):
             raise TypeError(f"context_position must be an int, not {type(context_position).__name__}")
-        with self._mutex:
-            if lexical and text is not None and self._catalog.write:
-                self._check_open()
-                self._catalog.index_text(self._catalog.tip())
-            with self._reading() as tip:
+        with self._store.mutex:
+            if lexical and text is not None and self._store.catalog.write:
+                self._store.check_open()
+                self._store.catalog.index_text(self._store.catalog.tip())
+            with self._store.reading() as tip:
                 if not k or not tip.last_sequence:
                     return []
                 position = context_position
                 if position is not None and position < 0:
                     position += tip.last_sequence + 1
                 found = search(
-                    self._catalog, self._view, self.settings, vector=asked, text=text if lexical else None, k=k,
-                    allowed=allowed_records(self._view, where, include_archived), position=position,
+                    self._store.catalog, self._store.view, self.settings, vector=asked, text=text if lexical else None, k=k,
+                    allowed=allowed_records(self._store.view, where, include_archived), position=position,
                 )  # fmt: skip
-                records = self._catalog.rows_at([each.sequence for each in found])
+                records = self._store.catalog.rows_at([each.sequence for each in found])
         return [_hit(record, each) for record, each in zip(records, found, strict=True)]
 
     def resurrect(self, query: str | npt.ArrayLike, *, budget: int = 1024, max_results: int = 20) -> list[Hit]:
@@ -548,39 +483,39 @@ class SemanticIndex:
     def touch(self, ids: Sequence[str], *, query: str = "", session: str = "", at: float | None = None) -> None:
         """Log that these records were used: one entry, and one more reference each."""
         query, session = checked_text(query, "query"), checked_text(session, "session")
-        with self._mutex:
+        with self._store.mutex:
             now = self._now() if at is None else finite(at, "at")
-            with self._writing() as tip:
+            with self._store.writing() as tip:
                 sequences = self._sequences(ids)
                 if not sequences:
                     return
                 times = Counter(sequences)
-                self._catalog.log_access(tip.n_accesses + 1, Access(now, query, session, tuple(sequences)))
+                self._store.catalog.log_access(tip.n_accesses + 1, Access(now, query, session, tuple(sequences)))
 
                 def used(state: State) -> State:
                     latest = now if state.last_access is None else max(now, state.last_access)
                     count = state.reference_count + times[state.sequence]
                     return replace(state, reference_count=count, last_access=latest)
 
-                self._change(tip, sequences, used, n_accesses=tip.n_accesses + 1)
+                self._store.change(tip, sequences, used, n_accesses=tip.n_accesses + 1)
 
     def access_log(self, since: float | None = None) -> Iterator[tuple[float, str, str, list[str]]]:
         """(at, query, session, ids) of every `touch`, in order; only those at `since` or later if given."""
         since = None if since is None else finite(since, "since")
-        with self._reading() as tip:
+        with self._store.reading() as tip:
             last = tip.n_accesses
         return self._accesses(last, since)
 
     def _accesses(self, last: int, since: float | None) -> Iterator[tuple[float, str, str, list[str]]]:
         for after in range(0, last, 1000):
-            with self._reading():
+            with self._store.reading():
                 part = [
                     access
-                    for access in self._catalog.accesses(after, min(last, after + 1000))
+                    for access in self._store.catalog.accesses(after, min(last, after + 1000))
                     if since is None or access.at >= since
                 ]
                 used = sorted({sequence for access in part for sequence in access.sequences})
-                ids = {row.sequence: row.id.hex() for row in self._catalog.rows_at(used)}
+                ids = {row.sequence: row.id.hex() for row in self._store.catalog.rows_at(used)}
             for access in part:
                 yield access.at, access.query, access.session, [ids[sequence] for sequence in access.sequences]
 
@@ -602,40 +537,140 @@ class SemanticIndex:
                 raise ValueError(f"record {state.sequence} is {STATUSES[state.status]}; it cannot become {status}")
             return replace(state, status=STATUSES.index(status), reason=reason)
 
-        with self._writing() as tip:
-            self._change(tip, self._sequences(ids), set_to)
+        with self._store.writing() as tip:
+            self._store.change(tip, self._sequences(ids), set_to)
 
     def supersede(self, old_id: str, new_id: str) -> None:
         """Say that one record corrects another. Both stay and can be found; the older one says so."""
         if old_id == new_id:
             raise ValueError(f"{old_id} cannot supersede itself")
-        with self._writing() as tip:
+        with self._store.writing() as tip:
             old, new = self._sequences([old_id, new_id])
-            newer = self._catalog.states([new]).get(new)
+            newer = self._store.catalog.states([new]).get(new)
             if newer is not None and newer.superseded_by == id_bytes(old_id):
                 raise ValueError(f"{new_id} is itself superseded by {old_id}")
-            self._change(tip, [old], lambda state: replace(state, superseded_by=id_bytes(new_id)))
+            self._store.change(tip, [old], lambda state: replace(state, superseded_by=id_bytes(new_id)))
 
-    def _change(self, tip: Tip, sequences: Iterable[int], change: Callable[[State], State], **more: int) -> None:
-        """New states of records, where they differ, and the tip that counts them."""
-        each = list(dict.fromkeys(sequences))
-        states = self._view.states(each)
-        new = []
-        for sequence in each:
-            before = states.get(sequence, State(sequence))
-            after = change(before)
-            if after != before:
-                new.append(after)
-        if new or more:
-            digest = self._catalog.put_states(new, tip.generation + 1)
-            self._catalog.advance(tip, states_digest=tip.states_digest ^ digest, **more)
+    def evict(
+        self,
+        *,
+        max_records: int | None = None,
+        max_bytes: int | None = None,
+        action: Literal["archive", "delete"] = "archive",
+        dry_run: bool = True,
+    ) -> Eviction:
+        """Archive, or mark as deleted, the records that were used least, until the live ones are within a limit.
+
+        Parameters
+        ----------
+        max_records, max_bytes
+            Of the live records, their texts and vectors.
+        action
+            "archive" can be undone with `restore`.
+        dry_run
+            Only say which would go. That is the default: nothing goes that was not asked for.
+        """
+        if action not in ("archive", "delete"):
+            raise ValueError(f'action must be "archive" or "delete", not {action!r}')
+        if max_records is None and max_bytes is None:
+            raise ValueError("a limit is needed: max_records or max_bytes")
+        for name, limit in (("max_records", max_records), ("max_bytes", max_bytes)):
+            if limit is not None:
+                as_count(limit, name)
+        store = self._store
+        with store.mutex:
+            with store.reading():
+                gone, live, sizes = least_used(
+                    store.catalog, store.view, self.model.dim, max_records=max_records, max_bytes=max_bytes
+                )
+                ids = [row.id.hex() for row in store.catalog.rows_at(gone)]
+            if gone and not dry_run:
+                self._set_status(ids, "archived" if action == "archive" else "deleted", "evicted", allowed=("live",))
+        freed = int(sizes[np.isin(live, gone)].sum())
+        total = int(sizes.sum())
+        return Eviction(tuple(ids), len(live), len(live) - len(gone), total, total - freed, dry_run)
+
+    # ---- files
+
+    def export(self, path: str | os.PathLike[str], *, embeddings: bool = False, include_deleted: bool = False) -> int:
+        """Write the records to a `.jsonl` or `.parquet` file, whole or not at all; returns how many.
+
+        Parameters
+        ----------
+        embeddings
+            The vectors too, bit for bit. Without them an import makes them again.
+        include_deleted
+            Records that are marked as deleted, too; then sequence numbers stay what they are.
+        """
+        return export_store(self, path, embeddings=embeddings, include_deleted=include_deleted)
+
+    @classmethod
+    def import_(
+        cls,
+        source: str | os.PathLike[str],
+        path: str | os.PathLike[str],
+        *,
+        embedder: Embedder,
+        regenerate: bool = False,
+        progress: Progress | None = None,
+    ) -> SemanticIndex:
+        """Make a new store from a file that `export` wrote, and open it; on any error there is none.
+
+        Parameters
+        ----------
+        path
+            Where nothing is yet.
+        regenerate
+            Make the vectors again though the file has some; needed when they are another model's.
+
+        Raises
+        ------
+        ImportRefusedError
+            The file is no export, is damaged, or has an id twice.
+        ModelMismatchError
+            Its vectors are of another model.
+        """
+        import_store(source, path, embedder, regenerate=regenerate, progress=progress)
+        return cls.open(path, embedder=embedder)
+
+    def stats(self) -> Stats:
+        """Counts and sizes."""
+        store = self._store
+        with store.reading() as tip:
+            status = np.bincount(store.view.status(), minlength=3).tolist()
+            segments = store.view.segments().segments
+            return Stats(
+                path=self.path,
+                store_id=self.store_id,
+                model=str(self.model),
+                generation=tip.generation,
+                records=tip.last_sequence,
+                live=status[0],
+                archived=status[1],
+                deleted=status[2],
+                summaries=len(store.catalog.summaries(tip)),
+                accesses=tip.n_accesses,
+                not_indexed=tip.last_sequence - tip.indexed,
+                segments=len(segments),
+                blocks=sum(segment.n_blocks for segment in segments),
+                vector_bytes=sum(os.path.getsize(segment.path) for segment in segments),
+                catalog_bytes=store.catalog.size(),
+            )
+
+    def compact(self) -> Stats:
+        """Finish and merge the full-text index, join small blocks of vectors, fold the log into the catalog.
+
+        Records stay as they are. Interrupted, it can be repeated.
+        """
+        self._store.compact()
+        return self.stats()
 
     # ---- checking
 
     def verify(self) -> Report:
         """Check every checksum of the store; nothing is changed."""
-        with self._mutex:
-            self._check_open()
+        with self._store.mutex:
+            self._store.check_open()
             return verify_store(self.path)
 
     # ---- sessions
@@ -652,38 +687,3 @@ def _hit(row: Row, found: Any) -> Hit:
         record.turn_id, record.sentence_id, record.role, found.vector_rank, found.lexical_rank, record.sequence,
         record.n_tokens,
     )  # fmt: skip
-
-
-def _make_folder(folder: str, given: ModelStamp | None) -> None:
-    if given is None and not os.path.isdir(folder):
-        raise FileNotFoundError(f"{folder} is not there, and a new store needs an embedder")
-    os.makedirs(folder, exist_ok=True)
-
-
-def _refuse_leftovers(folder: str) -> None:
-    """A folder with other things in it is not made into a store, and a store without its manifest is not started anew."""
-    others = [name for name in os.listdir(folder) if name != "writer.lock"]
-    if others:
-        raise DamagedIndexError(f"{folder} has no {MANIFEST} but is not empty ({', '.join(sorted(others)[:3])})")
-
-
-def _manifest(folder: str) -> Manifest:
-    try:
-        return Manifest.read(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        raise FileNotFoundError(f"{folder} is not a store: it has no {MANIFEST}") from None
-
-
-def _catalog(folder: str, manifest: Manifest, mode: str) -> Catalog:
-    write = mode == "a"
-    if write and not os.path.exists(os.path.join(folder, CATALOG)) and read_head(folder) is not None:
-        raise DamagedIndexError(f"{os.path.join(folder, CATALOG)} is missing")
-    catalog = Catalog(folder, write=write)
-    try:
-        if write:
-            catalog.create(manifest.store_id, manifest.model)
-        catalog.check(manifest.store_id, manifest.model)
-    except BaseException:
-        catalog.abandon()
-        raise
-    return catalog

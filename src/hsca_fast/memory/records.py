@@ -182,8 +182,8 @@ def incoming(
             counts.append(-1)
         elif isinstance(piece, ChunkLike):
             texts.append(_text(piece.text, f"chunks[{i}].text"))
-            sentence_ids.append(_whole(piece.sentence_id, f"chunks[{i}].sentence_id"))
-            counts.append(_whole(piece.n_tokens, f"chunks[{i}].n_tokens"))
+            sentence_ids.append(whole(piece.sentence_id, f"chunks[{i}].sentence_id"))
+            counts.append(whole(piece.n_tokens, f"chunks[{i}].n_tokens"))
         else:
             raise TypeError(f"chunks[{i}] must be a str or a Chunk, not {type(piece).__name__}")
     uncounted = [i for i, count in enumerate(counts) if count < 0]
@@ -240,7 +240,8 @@ def finite(value: Any, name: str) -> float:
     return number
 
 
-def _whole(value: Any, name: str) -> int:
+def whole(value: Any, name: str) -> int:
+    """`value` as an int of at least 0."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if not 0 <= value <= _MAX_INT:

@@ -156,6 +156,10 @@ class Segment:
     def first(self) -> int:
         return self._blocks[0].first
 
+    @property
+    def n_blocks(self) -> int:
+        return len(self._blocks)
+
     def rows(self) -> Float32:
         """Every row, checked."""
         mapped = self._mapped()
@@ -233,6 +237,17 @@ class SegmentReader:
                 self.segments.append(Segment(self._folder, block.segment, self._dim))
             self.segments[-1].extend(block)
             self.n += block.n
+
+    def joined_blocks(self) -> list[Block] | None:
+        """The same rows in blocks as large as they may be, every CRC checked first; None if that saves little."""
+        blocks: list[Block] = []
+        for segment in self.segments:
+            rows = segment.rows()
+            for start in range(0, segment.n, BLOCK_ROWS):
+                part = rows[start : start + BLOCK_ROWS]
+                crc = zlib.crc32(part.data.cast("B"))
+                blocks.append(Block(segment.first + start, len(part), segment.number, start, crc))
+        return blocks if 2 * len(blocks) <= sum(segment.n_blocks for segment in self.segments) else None
 
     def cosines(self, query: Float32) -> Float32:
         """Of a unit vector with every row, by sequence."""

@@ -45,9 +45,9 @@ class SessionView:
         ]
 
     def _raw_records(self) -> list[Record]:
-        index = self._index
-        with index._reading() as tip:
-            of_summaries = {sequence for _, sequence in index._catalog.summaries(tip).values()}
+        index, store = self._index, self._index._store
+        with store.reading() as tip:
+            of_summaries = {sequence for _, sequence in store.catalog.summaries(tip).values()}
         batches = index.iter_records(where={"session": self._session_id}, include_archived=True)
         return [record for batch in batches for record in batch if record.sequence not in of_summaries]
 
@@ -68,9 +68,9 @@ class SessionView:
 
     def insert_summary(self, record: SummaryRecord) -> None:
         """Append a summary; one of the same id is replaced: it is marked as deleted, and superseded by the new one."""
-        index = self._index
-        with index._mutex:
-            index._check_open()
+        index, store = self._index, self._index._store
+        with store.mutex:
+            store.check_open(write=True)
             new = incoming(
                 [record.text],
                 turn_id=record.id,
@@ -85,20 +85,20 @@ class SessionView:
             vectors = index._given_vectors(np.asarray(record.vector)[None], 1, "the summary's vector")
 
             def also(tip: Tip, rows: list[Row]) -> dict[str, int]:
-                before = index._catalog.summaries(tip).get(record.id)
-                changed = index._catalog.put_summary(record.id, self._session_id, rows[0].sequence)
+                before = store.catalog.summaries(tip).get(record.id)
+                changed = store.catalog.put_summary(record.id, self._session_id, rows[0].sequence)
                 changes = {"summaries_digest": tip.summaries_digest ^ changed}
                 if before is not None:
                     states = self._replaced(before[1], rows[0].id)
-                    digest = index._catalog.put_states(states, tip.generation + 1)
+                    digest = store.catalog.put_states(states, tip.generation + 1)
                     changes["states_digest"] = tip.states_digest ^ digest
                 return changes
 
-            index._write(index._view.refresh(), new, vectors, None, also)
+            store.append(store.view.refresh(), new, [vectors], also)
 
     def _replaced(self, sequence: int, by: bytes) -> list[State]:
         """The old summary's state, and those of the turns that it stood for."""
-        catalog = self._index._catalog
+        catalog = self._index._store.catalog
         (old,) = catalog.rows_at([sequence])
         state = catalog.states([sequence]).get(sequence, State(sequence))
         changed = [replace(state, status=2, superseded_by=by)]
@@ -109,13 +109,13 @@ class SessionView:
 
     def get_summary(self, summary_id: str) -> SummaryRecord | None:
         """A summary of this session, read from the disk."""
-        index = self._index
-        with index._reading() as tip:
-            session, sequence = index._catalog.summaries(tip).get(summary_id, (None, 0))
+        index, store = self._index, self._index._store
+        with store.reading() as tip:
+            session, sequence = store.catalog.summaries(tip).get(summary_id, (None, 0))
             if session != self._session_id:
                 return None
             (record,) = index._records([sequence])
-            (vector,) = index._view.segments().take(np.array([sequence]))
+            (vector,) = store.view.segments().take(np.array([sequence]))
         if record.status == "deleted":
             return None
         told = record.metadata["summary"]
@@ -126,25 +126,25 @@ class SessionView:
 
     def summary_ids(self) -> list[str]:
         """Of this session, in the order they were made."""
-        index = self._index
-        with index._reading() as tip:
+        store = self._index._store
+        with store.reading() as tip:
             own = [
                 (sequence, summary_id)
-                for summary_id, (session, sequence) in index._catalog.summaries(tip).items()
+                for summary_id, (session, sequence) in store.catalog.summaries(tip).items()
                 if session == self._session_id
             ]
-            status = index._view.status()
+            status = store.view.status()
             return [summary_id for sequence, summary_id in sorted(own) if status[sequence - 1] != 2]
 
     def mark_compacted(self, ids: Sequence[str], summary_id: str) -> None:
         """Say of all these turns, in one commit, that the summary stands for them."""
-        index = self._index
-        with index._writing() as tip:
-            session, sequence = index._catalog.summaries(tip).get(summary_id, (None, 0))
+        index, store = self._index, self._index._store
+        with store.writing() as tip:
+            session, sequence = store.catalog.summaries(tip).get(summary_id, (None, 0))
             if session != self._session_id:
                 raise KeyError(summary_id)
-            (row,) = index._catalog.rows_at([sequence])
-            index._change(
+            (row,) = store.catalog.rows_at([sequence])
+            store.change(
                 tip, index._sequences(ids), lambda state: replace(state, compacted_into=id_bytes(row.id.hex()))
             )
 
