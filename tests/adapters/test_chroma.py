@@ -44,7 +44,7 @@ def test_a_collection_remembers_its_function(client):
 
 def test_an_embedder_of_your_own(client):
     collection(client, HashEmbedder(32))
-    assert client.get_collection("lamps").query(query_texts=[TEXTS[0]], n_results=1)["ids"] == [[IDS[0]]]
+    assert client.get_collection("lamps").query(query_texts=[TEXTS[2]], n_results=1)["ids"] == [[IDS[2]]]
 
 
 def test_another_model_under_the_same_name_is_refused():

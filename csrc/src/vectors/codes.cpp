@@ -46,8 +46,8 @@ std::uint8_t stored(std::int8_t code) noexcept { return static_cast<std::uint8_t
 
 std::size_t leading_segments(const Rows& rows, std::size_t width, double share) {
     const std::size_t segments = segment_count(width);
-    // Two thousand rows evenly spread tell the spectrum well enough; any answer gives the same results.
-    const std::size_t step = std::max<std::size_t>(1, rows.n / 2000);
+    // A few hundred rows evenly spread tell the spectrum well enough; any answer gives the same results.
+    const std::size_t step = std::max<std::size_t>(1, rows.n / 256);
     std::vector<double> left(segments + 1, 0.0);
     for (std::size_t i = 0; i < rows.n; i += step) {
         double sum = 0.0;

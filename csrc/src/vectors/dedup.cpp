@@ -179,7 +179,7 @@ bool connected_components(const Rows& rows, double threshold, std::size_t thread
     }
     // A pair's unseen part adds at most what its rows have left: enough of the energy must lead to fall below the
     // threshold.
-    const double share = std::clamp(1.15 - threshold, 0.1, 0.95);
+    const double share = std::clamp(1.1 - threshold, 0.1, 0.95);
     const TierShape shape{rows.dims, leading_segments(rows, rows.dims, share), segment_count(rows.dims)};
     Encoded encoded(shape, rows.n);
     Stop stop(poll);
