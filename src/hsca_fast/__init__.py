@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from hsca_fast.corpus.partition import PartitionResult
     from hsca_fast.corpus.readers import InputError
     from hsca_fast.files import Tear, TornFileWarning
+    from hsca_fast.memory.brightness import ActiveContext, PruneReport, Resurrection, resurrect_from
     from hsca_fast.memory.chunking import (
         Chunk,
         ChunkStream,
@@ -60,7 +61,8 @@ if TYPE_CHECKING:
         expand_summary,
         partition_chronological,
     )
-    from hsca_fast.memory.index import SemanticIndex
+    from hsca_fast.memory.eviction import Eviction
+    from hsca_fast.memory.index import SemanticIndex, Stats
     from hsca_fast.memory.neighbours import smooth_neighbours
     from hsca_fast.memory.onnx_summarizer import OnnxSummarizer
     from hsca_fast.memory.preservation import Preservation, decay_rate, preservation, summary_confidence
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from hsca_fast.memory.session_view import SessionView
     from hsca_fast.memory.store_files import StoreLocked, StoreVersionError
     from hsca_fast.memory.summarizer import Draft, Summarizer, extractive_summary
+    from hsca_fast.memory.transfer import ImportRefusedError
     from hsca_fast.memory.turns import Turn
     from hsca_fast.memory.verification import Problem, Report, verify_store
     from hsca_fast.ranking import (
@@ -106,6 +109,7 @@ if TYPE_CHECKING:
         plot_nuance,
         plot_scores,
     )
+    from hsca_fast.report.query import query_report
     from hsca_fast.retrieval.calibration import ScoreCalibration
     from hsca_fast.retrieval.compaction import CompactionCandidate, CompactionPlan
     from hsca_fast.retrieval.compress import ChunkResult, CompressionStats, compress
@@ -166,9 +170,11 @@ _NAMES = {
     "corpus.partition": "PartitionResult",
     "corpus.readers": "InputError",
     "files": "Tear TornFileWarning",
+    "memory.brightness": "ActiveContext PruneReport Resurrection resurrect_from",
     "memory.chunking": "Chunk ChunkStream chunk_text embedding_windows merge_short_lines sentence_ids turn_pair_windows",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
-    "memory.index": "SemanticIndex",
+    "memory.eviction": "Eviction",
+    "memory.index": "SemanticIndex Stats",
     "memory.neighbours": "smooth_neighbours",
     "memory.onnx_summarizer": "OnnxSummarizer",
     "memory.preservation": "Preservation decay_rate preservation summary_confidence",
@@ -179,24 +185,26 @@ _NAMES = {
     "memory.session_view": "SessionView",
     "memory.store_files": "StoreLocked StoreVersionError",
     "memory.summarizer": "Draft Summarizer extractive_summary",
+    "memory.transfer": "ImportRefusedError",
     "memory.turns": "Turn",
     "memory.verification": "Problem Report verify_store",
     "ranking": "Gating GatingConfig RECENCY_DECAY SCOPE_WEIGHT TopK authority_weights coarse_candidates estimate_tokens expand_hops extract_keywords fit_budget fuse_ranks gating_scalar hybrid_scores hybrid_top_k keyword_coverage merge_ranked recency second_pass_scores second_pass_top_k",
     "report.conversation": "conversation_report",
     "report.corpus": "CorpusSummary",
     "report.figures": "plot_breakdown plot_curves plot_domain_evolution plot_domains plot_map plot_nuance plot_scores",
+    "report.query": "query_report",
     "retrieval.calibration": "ScoreCalibration",
+    "retrieval.compaction": "CompactionCandidate CompactionPlan",
     "retrieval.compress": "ChunkResult CompressionStats compress",
-    "retrieval.previews": "Preview Previews",
-    "retrieval.sentences": "Extraction extract_sentences",
-    "retrieval.profile": "ProfileBook ProfileError ResolvedProfile RetrievalProfile merge_profiles",
-    "retrieval.pipeline": "RetrievalError RetrievalPipeline",
-    "retrieval.results": "RetrievalResult RetrievedRecord",
     "retrieval.packet": "PacketError",
-    "retrieval.store": "RetrievalStore",
+    "retrieval.pipeline": "RetrievalError RetrievalPipeline",
+    "retrieval.previews": "Preview Previews",
+    "retrieval.profile": "ProfileBook ProfileError ResolvedProfile RetrievalProfile merge_profiles",
+    "retrieval.results": "RetrievalResult RetrievedRecord",
     "retrieval.run": "ScoreEvent",
     "retrieval.scan": "ScanReport ScanState",
-    "retrieval.compaction": "CompactionCandidate CompactionPlan",
+    "retrieval.sentences": "Extraction extract_sentences",
+    "retrieval.store": "RetrievalStore",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
     "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
@@ -225,6 +233,7 @@ __all__ = [
     "RECENCY_DECAY",
     "SCOPE_WEIGHT",
     "SNAPSHOT_PRESETS",
+    "ActiveContext",
     "ArrowScorer",
     "AssembledContext",
     "AuthoredDocument",
@@ -264,6 +273,7 @@ __all__ = [
     "Draft",
     "Embedder",
     "EngineError",
+    "Eviction",
     "EvidenceEdge",
     "Extraction",
     "Gating",
@@ -272,6 +282,7 @@ __all__ = [
     "HashEmbedder",
     "HistoryLog",
     "Hit",
+    "ImportRefusedError",
     "InputError",
     "LexicalLagWarning",
     "Lexicon",
@@ -294,12 +305,14 @@ __all__ = [
     "ProfileBook",
     "ProfileError",
     "Provenance",
+    "PruneReport",
     "RecallConfig",
     "Record",
     "Relation",
     "RelationalWeights",
     "Report",
     "ResolvedProfile",
+    "Resurrection",
     "RetrievalError",
     "RetrievalPipeline",
     "RetrievalProfile",
@@ -325,6 +338,7 @@ __all__ = [
     "SnapshotPreset",
     "StaleSessionError",
     "StaticEmbedder",
+    "Stats",
     "StoreLocked",
     "StoreVersionError",
     "Summarizer",
@@ -389,10 +403,12 @@ __all__ = [
     "plot_scores",
     "prefix_tiers",
     "preservation",
+    "query_report",
     "recency",
     "recent_tail",
     "relational_weights",
     "repair",
+    "resurrect_from",
     "score_dataset",
     "score_text",
     "score_texts",

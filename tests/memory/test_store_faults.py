@@ -10,8 +10,10 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +32,16 @@ def child(script, *arguments, **options):
     )
 
 
+@pytest.fixture
+def memory_path(tmp_path):
+    """A folder in memory, for tests that do not need a disk but wait for it."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
 # ---- kill -9
 
 # Appends, uses, compactions, exports and searches, one after the other. Each line that it prints is a promise: it names
@@ -44,7 +56,7 @@ def work(seed, out):
     with SemanticIndex.open(path, embedder=HashEmbedder(8), timeout=10.0) as index:
         say("open")
         while True:
-            step = rng.choice(["append"] * 6 + ["bulk", "touch", "compact", "export", "query", "store"])
+            step = rng.choice(["append"] * 6 + ["touch"] * 2 + ["compact"] * 2 + ["bulk", "export", "query", "store"])
             tag = f"{seed}-{rng.random()}"
             if step in ("append", "bulk"):
                 texts = [f"{tag} {i} the lamp of the sea" for i in range(rng.choice([1, 3, 40]) if step == "append" else 700)]
@@ -52,8 +64,9 @@ def work(seed, out):
                 say("append", tag, len(texts), ids[0], ids[-1])
                 last = ids[:3]
             elif step == "touch":
-                index.touch(index_ids(index, rng), query=tag)
-                say("touch", tag)
+                if used := index_ids(index, rng):
+                    index.touch(used, query=tag)
+                    say("touch", tag)
             elif step == "compact":
                 report = compact_session(index.session("s"), keep_recent=max(4, index.count({"session": "s"}) - 60), target_size=30)
                 for cluster in report.clusters:
@@ -78,9 +91,10 @@ for line in sys.stdin:
         os.close(read)
         work(int(line), write)
     os.close(write)
-    print(pid, flush=True)
     with os.fdopen(read) as lines:
-        said = lines.read()
+        said = lines.readline() if int(line) % 5 else ""  # one in five is killed while it opens
+        print(pid, flush=True)
+        said += lines.read()
     os.waitpid(pid, 0)
     print(json.dumps(said), flush=True)
 """
@@ -90,6 +104,7 @@ def kill_trials(tmp_path, n, seed=7):
     """Starts and kills a writer n times; returns what it promised."""
     import json
 
+    tmp_path.mkdir()
     store, export = tmp_path / "store", tmp_path / "out.jsonl"
     rng = random.Random(seed)
     promises = []
@@ -98,7 +113,7 @@ def kill_trials(tmp_path, n, seed=7):
             parent.stdin.write(f"{seed * 100_000 + trial}\n")
             parent.stdin.flush()
             pid = int(parent.stdout.readline())
-            time.sleep(rng.choice([0.01, 0.05, 0.2]) * rng.random() + 0.002)
+            time.sleep(rng.choice([0.02, 0.1, 0.4]) * rng.random())
             os.kill(pid, signal.SIGKILL)
             said = json.loads(parent.stdout.readline())
             # A line may be cut off; one that is whole was said after the deed.
@@ -116,7 +131,7 @@ def check_promises(store, promises):
     with SemanticIndex.open(store, embedder=EMBEDDER, timeout=5.0) as index:
         records = {record.id: record for batch in index.iter_records(include_archived=True) for record in batch}
         by_tag = {}
-        for record in records.values():
+        for record in (record for record in records.values() if record.role != "summary"):
             by_tag.setdefault(record.text.split(" ")[0], []).append(record)
         appended = {tag: n for what, tag, n, *_ in (p for p in promises if p[0] == "append")}
         for what, tag, n, first, last in (p for p in promises if p[0] == "append"):
@@ -124,10 +139,9 @@ def check_promises(store, promises):
             assert {first, last} <= records.keys()
         sizes = {1, 3, 40, 700}
         for tag, those in by_tag.items():
-            if "-" in tag and those[0].role != "summary":  # promised or not: all of an append, or nothing
-                assert len(those) in sizes
-                assert [record.sentence_id for record in those] == list(range(len(those)))
-                assert appended.get(tag, len(those)) == len(those)
+            assert len(those) in sizes  # promised or not: all of an append, or nothing
+            assert [record.sentence_id for record in those] == list(range(len(those)))
+            assert appended.get(tag, len(those)) == len(those)
         session = index.session("s")
         there = set(session.summary_ids())
         for _, summary, sources in (p for p in promises if p[0] == "summary"):
@@ -138,14 +152,14 @@ def check_promises(store, promises):
 
 
 def test_kill_9(tmp_path):
-    promises = kill_trials(tmp_path, 100)
-    assert sum(p[0] == "append" for p in promises) > 100
+    promises = [promise for seed in range(5) for promise in kill_trials(tmp_path / str(seed), 20, seed)]
+    assert {p[0] for p in promises} >= {"open", "append", "touch"}
 
 
 @pytest.mark.soak
 def test_kill_9_a_thousand_times(tmp_path):
-    for seed in range(20):
-        kill_trials(tmp_path / str(seed), 50, seed)
+    promises = [promise for seed in range(40) for promise in kill_trials(tmp_path / str(seed), 25, seed)]
+    assert {p[0] for p in promises} == {"open", "append", "touch", "summary", "export"}
 
 
 def test_a_killed_writer_loses_its_lock(tmp_path):
@@ -171,7 +185,7 @@ def test_a_killed_writer_loses_its_lock(tmp_path):
 # ---- many processes
 
 
-def test_eight_processes_append(tmp_path):
+def test_eight_processes_append(memory_path):
     script = """
         import random
         path, name, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -186,15 +200,15 @@ def test_eight_processes_append(tmp_path):
             except StoreLocked:
                 time.sleep(0.002)
     """
-    SemanticIndex.open(tmp_path, embedder=EMBEDDER).close()
-    children = [child(script, tmp_path, name, 500) for name in range(8)]
+    SemanticIndex.open(memory_path, embedder=EMBEDDER).close()
+    children = [child(script, memory_path, name, 500) for name in range(8)]
     assert [each.wait() for each in children] == [0] * 8
     for each in children:
         each.stdout.close()
-    with SemanticIndex.open(tmp_path, embedder=EMBEDDER) as index:
+    with SemanticIndex.open(memory_path, embedder=EMBEDDER) as index:
         texts = [record.text for batch in index.iter_records() for record in batch]
     assert sorted(texts) == sorted(f"{name} {i}" for name in range(8) for i in range(500))
-    assert verify_store(tmp_path).ok
+    assert verify_store(memory_path).ok
 
 
 READER = """
@@ -345,10 +359,10 @@ class FailingIO:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
-def test_any_write_may_fail(tmp_path, monkeypatch, number):
+def test_any_write_may_fail(memory_path, monkeypatch, number):
     monkeypatch.setattr(segments, "SEGMENT_BYTES", 10 * 32)
     for at in range(1, 60):
-        path = tmp_path / str(at)
+        path = memory_path / str(at)
         with monkeypatch.context() as patch:
             io = FailingIO(patch, at, number)
             expected = []
@@ -410,22 +424,35 @@ def test_interrupts_at_any_moment(tmp_path):
 # ---- folders that cannot be written
 
 
-def test_a_store_on_a_disk_that_cannot_be_written(tmp_path, monkeypatch):
-    """Root writes anywhere, so the open that would fail is made to fail."""
-    store = tmp_path / "store"
-    with SemanticIndex.open(store, embedder=EMBEDDER) as index:
-        index.append(["lamp"])
-    (store / "catalog.sqlite3-shm").unlink(missing_ok=True)
-    if os.getuid() == 0:
-        pytest.skip("root may write anywhere")
-    os.chmod(store, 0o555)
-    try:
-        with SemanticIndex.open(store, embedder=EMBEDDER, mode="r") as index:
-            assert index.query("lamp")[0].text == "lamp"
-        with pytest.raises(OSError, match=r"ermission denied|cannot be written"):
-            SemanticIndex.open(store, embedder=EMBEDDER)
-    finally:
+def test_a_folder_that_cannot_be_written():
+    script = """
+        import errno
+        path, other = sys.argv[1:]
+        with SemanticIndex.open(other, embedder=HashEmbedder(8)) as index:
+            index.append(["all modules are loaded now"])
+            index.query("now", where={"wing": "a"})
+            index.verify()
+        if os.getuid() == 0:  # root writes anywhere
+            os.setuid(65534)
+        with SemanticIndex.open(path, embedder=HashEmbedder(8), mode="r") as index:
+            print(index.query("lamp")[0].text, index.count({"wing": "a"}), verify_store(path).ok)
+        try:
+            SemanticIndex.open(path, embedder=HashEmbedder(8))
+        except OSError as error:
+            print(errno.errorcode[error.errno])
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        store = os.path.join(folder, "store")
+        with SemanticIndex.open(store, embedder=EMBEDDER) as index:
+            index.append(["lamp"], metadata={"wing": "a"})
+        os.chmod(store, 0o555)
+        for name in os.listdir(store):
+            os.chmod(os.path.join(store, name), 0o444)
+        with child(script, store, os.path.join(folder, "other")) as process:
+            said = process.stdout.read()
         os.chmod(store, 0o755)
+    assert said.split("\n") == ["lamp 1 True", "EACCES", ""]
 
 
 def test_names_that_sqlite_reads_otherwise(tmp_path):

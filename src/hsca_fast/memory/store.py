@@ -200,6 +200,9 @@ def _found(folder: str, model: ModelStamp | None) -> None:
     if model is None:
         raise ValueError("a new store needs an embedder")
     others = [name for name in os.listdir(folder) if name != LOCK]
+    for name in [name for name in others if name.startswith(f".{MANIFEST}.")]:  # whoever made the store was stopped
+        os.unlink(os.path.join(folder, name))
+        others.remove(name)
     if others:
         raise DamagedIndexError(f"{folder} has no {MANIFEST} but is not empty ({', '.join(sorted(others)[:3])})")
     Manifest.new(model).write(folder)

@@ -38,6 +38,7 @@ FORMAT = "hsca-export"
 VERSION = 1
 MAX_LINE_BYTES = 64 << 20
 _BATCH = 2000
+_SEAL = FORMAT + "-sha256"
 _FIELDS = tuple(field.name for field in fields(Record) if field.name != "sequence")
 
 
@@ -161,8 +162,9 @@ def _write_parquet(
     if header["embeddings"]:
         columns.append(pa.field("vector", pa.list_(pa.float32(), header["model"]["dim"])))
     told = json.dumps(header | {"extras": list(extras)}, ensure_ascii=False, allow_nan=False)
-    schema = pa.schema(columns, metadata={FORMAT: told})
-    with pq.ParquetWriter(stream, schema) as writer:
+    seal = hashlib.sha256(told.encode()).hexdigest()
+    schema = pa.schema(columns, metadata={FORMAT: told, _SEAL: seal})
+    with pq.ParquetWriter(stream, schema, write_page_checksum=True) as writer:
         for records, vectors in batches:
             rows = [_as_dict(record) | {"metadata": as_json(record.metadata, "metadata")} for record in records]
             arrays = [pa.array([row[name] for row in rows], kind) for name, kind in types.items()]
@@ -394,9 +396,12 @@ def _read_jsonl(stream: BinaryIO) -> _Source:
 def _read_parquet(stream: BinaryIO) -> _Source:
     pa, pq = _pyarrow()
     try:
-        file = pq.ParquetFile(stream)
-        told = (file.schema_arrow.metadata or {}).get(FORMAT.encode())
-        header = _header(json.loads(told) if told else None)
+        file = pq.ParquetFile(stream, page_checksum_verification=True)
+        metadata = file.schema_arrow.metadata or {}
+        told = metadata.get(FORMAT.encode(), b"null")
+        if told != b"null" and hashlib.sha256(told).hexdigest().encode() != metadata.get(_SEAL.encode()):
+            raise ImportRefusedError("its checksum does not match: the file is damaged")
+        header = _header(json.loads(told))
     except (pa.ArrowException, OSError) as error:
         raise ImportRefusedError(f"it is not a Parquet file: {error}") from None
     extras = header["extras"]
