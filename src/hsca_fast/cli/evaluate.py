@@ -17,16 +17,18 @@ def add_parser(subparsers: Any) -> None:
         "eval",
         help="run the evals of the specification",
         description="Run the five evals of the HSCA specification on passages that come with the package, or on the full sets in "
-        "DIR. Exit code 1 says that one did not pass on the held-out half. `boundaries` needs DIR and nltk.",
+        "DIR. Exit code 1 says that one did not pass on the held-out half. `boundaries` needs DIR and nltk; `retrieval` compares ways to search.",
     )
-    parser.add_argument("which", nargs="?", default="all", choices=[*NUMBERS, "boundaries", "all"], metavar="WHICH")
+    parser.add_argument(
+        "which", nargs="?", default="all", choices=[*NUMBERS, "boundaries", "retrieval", "all"], metavar="WHICH"
+    )
     parser.add_argument("--data", metavar="DIR", help="folder of the full data sets (docs/data.md)")
     parser.add_argument("--json", action="store_true", help="print JSON, with every case that failed")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    from hsca_fast.evals import adversarial, bridging, fidelity, improvement, macro, segmentation
+    from hsca_fast.evals import adversarial, bridging, fidelity, improvement, macro, retrieval, segmentation
 
     data = None if args.data is None else Path(args.data)
     if data is not None and not data.is_dir():
@@ -38,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
         "4": adversarial.run,
         "5": bridging.run,
         "boundaries": segmentation.run,
+        "retrieval": retrieval.run,
     }
     if args.which == "boundaries" and data is None:
         raise UsageError("boundaries needs --data: marked conversations are not ours to ship")

@@ -52,7 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     def action(name: str, run: Callable[[argparse.Namespace], int], text: str, *, store: bool = True) -> Any:
         command = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        command.set_defaults(run=lambda args: _run(run, args))
+        command.set_defaults(run=lambda args: store_errors(run, args))
         if store:
             command.add_argument("store", metavar="STORE", help="directory of the store")
         command.add_argument("--json", action="store_true", help="print one JSON object")
@@ -92,7 +92,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     import_.add_argument("--regenerate", action="store_true", help="make the vectors again though the file has some")
 
 
-def _run(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
+def store_errors(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
+    """Run a command on a store; what is wrong with the store or the arguments is a usage error."""
     from hsca_fast import DamagedIndexError, ModelMismatchError, StoreLocked, StoreVersionError
 
     try:
@@ -115,7 +116,8 @@ def _embedder() -> Embedder:
     return default_embedder()
 
 
-def _open(args: argparse.Namespace, mode: Any, *, embedder: bool = True) -> SemanticIndex:
+def open_store(args: argparse.Namespace, mode: Any, *, embedder: bool = True) -> SemanticIndex:
+    """The store that `args` name, with the embedder of the package."""
     from hsca_fast import SemanticIndex
 
     return SemanticIndex.open(args.store, embedder=_embedder() if embedder else None, mode=mode)
@@ -147,7 +149,7 @@ def _add(args: argparse.Namespace) -> int:
     else:
         stream = open(args.source, "rb")  # noqa: SIM115 (closed below)
     n_read, n_before = 0, 0
-    with stream, _open(args, "a") as index:
+    with stream, open_store(args, "a") as index:
         n_before = index.stats().records
         chunks = _json_chunks(stream) if kind == "jsonl" else _paragraphs(stream)
         while batch := list(islice(chunks, _BATCH)):
@@ -218,7 +220,7 @@ def _search(args: argparse.Namespace) -> int:
             where = json.loads(args.where)
         except ValueError as error:
             raise UsageError(f"--where is not JSON: {error}") from None
-    with _open(args, "r") as index:
+    with open_store(args, "r") as index:
         hits = index.query(
             args.query, args.k, where=where, vector=args.arm != "lexical", lexical=args.arm != "vector",
             include_archived=args.archived,
@@ -242,7 +244,7 @@ def _search(args: argparse.Namespace) -> int:
 def _stats(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    with _open(args, "r", embedder=False) as index:
+    with open_store(args, "r", embedder=False) as index:
         _tell(args, asdict(index.stats()))
     return OK
 
@@ -295,13 +297,13 @@ def _tell_report(args: argparse.Namespace, report: Report) -> None:
 def _compact(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    with _open(args, "a", embedder=False) as index:
+    with open_store(args, "a", embedder=False) as index:
         _tell(args, asdict(index.compact()))
     return OK
 
 
 def _export(args: argparse.Namespace) -> int:
-    with _open(args, "r", embedder=False) as index:
+    with open_store(args, "r", embedder=False) as index:
         n = index.export(args.output, embeddings=args.embeddings, include_deleted=args.deleted)
     _tell(args, {"file": os.path.abspath(args.output), "records": n, "bytes": os.path.getsize(args.output)})
     return OK

@@ -36,56 +36,59 @@ class AccessCounts:
         rows = sorted(store.access_log(since), key=lambda row: row[0])[-MAX_ROWS:]
         self._at = [row[0] for row in rows]
         self._queries = [row[1] for row in rows]
-        self._ids = [tuple(row[3]) for row in rows]
+        ids = [dict.fromkeys(row[3]) for row in rows]
+        self._ids = sorted({each for row in ids for each in row})
+        self._code = {each: code for code, each in enumerate(self._ids)}
+        self._codes = np.array([self._code[each] for row in ids for each in row], np.int64)
+        self._starts = np.cumsum([0, *map(len, ids)])
         self._rows: dict[str, list[int]] = {}
-        for number, ids in enumerate(self._ids):
-            for each in dict.fromkeys(ids):
+        for number, row in enumerate(ids):
+            for each in row:
                 self._rows.setdefault(each, []).append(number)
+        past: dict[str, tuple[float, PastQuery]] = {}
+        for at, text, _, returned in reversed(rows):
+            if text.strip() and text not in past and len(past) < MAX_PAST_QUERIES:
+                past[text] = at, PastQuery(text, tuple(returned))
+        self._past = list(past.values())
+
+    def _first(self, since: float) -> int:
+        return bisect_left(self._at, since)
+
+    def _counts(self, since: float) -> npt.NDArray[np.int64]:
+        """Retrievals by code."""
+        return np.bincount(self._codes[self._starts[self._first(since)] :], minlength=len(self._ids))
 
     def retrievals(self, ids: Sequence[str], since: float) -> npt.NDArray[np.float64]:
         """How often each was returned."""
-        if not self._rows:
-            return np.zeros(len(ids))
-        first = bisect_left(self._at, since)
-        return np.array(
-            [len(rows) - bisect_left(rows, first) if (rows := self._rows.get(i)) else 0 for i in ids], float
-        )
+        counts = np.append(self._counts(since), 0)  # the last is that of strangers
+        return counts[[self._code.get(each, -1) for each in ids]].astype(np.float64)
 
     def together(self, ids: Sequence[str], since: float) -> npt.NDArray[np.float64]:
         """For each, Σ over the others of how often both were returned at once."""
-        if not self._rows:
-            return np.zeros(len(ids))
-        first = bisect_left(self._at, since)
+        first = self._first(since)
         mine = [[row for row in self._rows.get(each, ()) if row >= first] for each in ids]
         size = Counter(row for rows in mine for row in rows)
         return np.array([sum(size[row] - 1 for row in rows) for rows in mine], float)
 
     def spread(self, ids: Sequence[str], since: float) -> list[int]:
         """How many different queries returned each."""
-        first = bisect_left(self._at, since)
+        first = self._first(since)
         return [len({self._queries[row] for row in self._rows.get(each, ()) if row >= first}) for each in ids]
 
     def all_used(self, since: float) -> dict[str, int]:
         """How often each record was returned, for all that were."""
-        first = bisect_left(self._at, since)
-        counts = {each: len(rows) - bisect_left(rows, first) for each, rows in self._rows.items()}
-        return {each: count for each, count in counts.items() if count}
+        counts = self._counts(since)
+        return {self._ids[code]: int(counts[code]) for code in np.flatnonzero(counts).tolist()}
 
     def most_used(self, since: float, n: int) -> list[tuple[str, int]]:
-        """The n records returned most often, with how often."""
-        return sorted(self.all_used(since).items(), key=lambda item: (-item[1], item[0]))[:n]
+        """The n records returned most often, with how often; ties by id."""
+        counts = self._counts(since)
+        best = np.argsort(-counts, kind="stable")[:n].tolist()
+        return [(self._ids[code], int(counts[code])) for code in best if counts[code]]
 
     def past_queries(self, since: float) -> list[PastQuery]:
         """The latest first, each text once, with what it returned last."""
-        first = bisect_left(self._at, since)
-        found: dict[str, PastQuery] = {}
-        for row in range(len(self._at) - 1, first - 1, -1):
-            text = self._queries[row]
-            if text.strip() and text not in found:
-                found[text] = PastQuery(text, self._ids[row])
-                if len(found) == MAX_PAST_QUERIES:
-                    break
-        return list(found.values())
+        return [query for at, query in self._past if at >= since]
 
 
 class AccessReader:

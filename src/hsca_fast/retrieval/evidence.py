@@ -12,7 +12,7 @@ import numpy as np
 
 from hsca_fast._native.vectors import dot_products
 from hsca_fast.ranking.activity import DAY, HOUR, use_factor
-from hsca_fast.retrieval.access import ASSOCIATION_DAYS, AccessReader
+from hsca_fast.retrieval.access import ASSOCIATION_DAYS, MAX_PAST_QUERIES, AccessReader
 from hsca_fast.retrieval.profile import RetrievalProfile
 from hsca_fast.retrieval.store import Float32, RecordCache, RetrievalStore
 from hsca_fast.vectors.embedder import Embedder, unit_rows
@@ -82,16 +82,15 @@ class LiveEvidence:
     """Asks the store."""
 
     def __init__(
-        self, store: RetrievalStore, embedder: Embedder | None, reader: AccessReader, records: RecordCache
+        self, store: RetrievalStore, embedder: QueryEmbedder | None, reader: AccessReader, records: RecordCache
     ) -> None:
         self._store = store
         self._records = records
         self._embedder = embedder
         self._reader = reader
-        self._query_vectors: dict[str, Float32] = {}
 
     def models(self) -> tuple[ModelStamp, ModelStamp | None]:
-        return self._store.model, None if self._embedder is None else ModelStamp.of(self._embedder)
+        return self._store.model, None if self._embedder is None else self._embedder.stamp
 
     def terms(self, asked: Asked) -> list[str]:
         profile = asked.profile
@@ -104,8 +103,8 @@ class LiveEvidence:
         ]
         if not past or self._embedder is None:
             return []
-        vectors = np.stack([self._query_vector(each.text) for each in past])
-        cosines = dot_products(self._query_vector(asked.text)[None], vectors)[0]
+        vectors = np.stack([self._embedder(each.text) for each in past])
+        cosines = dot_products(self._embedder(asked.text)[None], vectors)[0]
         ids = dict.fromkeys(
             each_id
             for each, cosine in zip(past, cosines.tolist(), strict=True)
@@ -146,8 +145,8 @@ class LiveEvidence:
             return [(hit.id, hit.vector_score, hit.lexical_score) for hit in hits]
         # An embedder that is not the store's own asks with vectors, if they are of its width at all.
         cosines: dict[str, float | None] = {}
-        if asking is not None and asking.dim == stored.dim:
-            hits = self._store.query(self._query_vector(text), n, where=where, lexical=False)
+        if self._embedder is not None and self._embedder.stamp.dim == stored.dim:
+            hits = self._store.query(self._embedder(text), n, where=where, lexical=False)
             cosines = {hit.id: hit.vector_score for hit in hits}
         words = {hit.id: hit.lexical_score for hit in self._store.query(text, n, where=where, vector=False)}
         return [(each, cosines.get(each), words.get(each)) for each in dict.fromkeys([*cosines, *words])]
@@ -186,18 +185,29 @@ class LiveEvidence:
         ]
 
     def _cosines(self, asked: Asked, ids: Sequence[str]) -> list[float]:
-        if not ids or self._embedder is None or self._embedder.dim != self._store.model.dim:
+        if not ids or self._embedder is None or self._embedder.stamp.dim != self._store.model.dim:
             return [0.0] * len(ids)
-        found: list[float] = dot_products(
-            self._query_vector(asked.text)[None], unit_rows(self._store.vectors(list(ids)))
-        )[0].tolist()
+        found: list[float] = dot_products(self._embedder(asked.text)[None], unit_rows(self._store.vectors(list(ids))))[
+            0
+        ].tolist()
         return found
 
-    def _query_vector(self, text: str) -> Float32:
-        assert self._embedder is not None
-        if text not in self._query_vectors:
-            self._query_vectors[text] = unit_rows(self._embedder.embed_query(text)[None])[0]
-        return self._query_vectors[text]
+
+class QueryEmbedder:
+    """Unit vectors of queries; those of before are kept, since expansion looks at them again and again."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.stamp = ModelStamp.of(embedder)
+        self._vectors: dict[str, Float32] = {}
+
+    def __call__(self, text: str) -> Float32:
+        vector = self._vectors.get(text)
+        if vector is None:
+            if len(self._vectors) >= 2 * MAX_PAST_QUERIES:
+                self._vectors.clear()
+            vector = self._vectors[text] = unit_rows(self._embedder.embed_query(text)[None])[0]
+        return vector
 
 
 class Notebook:

@@ -49,6 +49,7 @@ def made_packet(
     return {
         "version": VERSION,
         "store_id": store.store_id,
+        "path": getattr(store, "path", None),
         "model": asdict(store.model),
         "generation": generation,
         "query": run.asked.text,

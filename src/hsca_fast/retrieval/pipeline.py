@@ -23,7 +23,7 @@ from hsca_fast.retrieval.compaction import (
     nothing_to_compact,
     take_back,
 )
-from hsca_fast.retrieval.evidence import Asked, Evidence, LiveEvidence, Notebook, RecordedEvidence
+from hsca_fast.retrieval.evidence import Asked, Evidence, LiveEvidence, Notebook, QueryEmbedder, RecordedEvidence
 from hsca_fast.retrieval.hooks import Hook, Hooks
 from hsca_fast.retrieval.packet import PacketError, check_packet, made_packet
 from hsca_fast.retrieval.phases.budget import Budget
@@ -120,7 +120,8 @@ class RetrievalPipeline:
         self.hooks = Hooks()
         self._book = book or ProfileBook()
         self._profile = profile
-        self._embedder = index.embedder if embedder is None else embedder
+        used = index.embedder if embedder is None else embedder
+        self._embedder = None if used is None else QueryEmbedder(used)
         self._count_tokens = count_tokens
         self._clock = clock
         self._reader = AccessReader(index)
@@ -139,8 +140,8 @@ class RetrievalPipeline:
         chosen = self._profile if profile is None else profile
         if isinstance(chosen, RetrievalProfile):
             values = {name: value for name, value in (overrides or {}).items() if value is not None}
-            sources = dict.fromkeys(chosen.to_dict(), "profile") | dict.fromkeys(values, "this query")
-            return ResolvedProfile(replace(chosen, **values), sources)
+            sources = dict.fromkeys(chosen.__slots__, "profile") | dict.fromkeys(values, "this query")
+            return ResolvedProfile(replace(chosen, **values) if values else chosen, sources)
         return self._book.resolve(chosen, overrides)
 
     def run(

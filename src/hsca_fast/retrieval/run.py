@@ -157,10 +157,10 @@ class Run:
             )
         return self._vectors
 
-    def cosines(self, rows: Rows, others: Rows) -> Scores:
+    def cosines(self, rows: Rows, others: Rows) -> Float32:
         """[rows, others], the same bits on every machine."""
         units = self.unit_vectors()
-        return dot_products(units[rows], units[others]).astype(np.float64)
+        return dot_products(units[rows], units[others])
 
     def rank(self, rows: Rows) -> Rows:
         """By (score descending, id ascending)."""

@@ -51,14 +51,13 @@ class Supersede(Phase):
             return {}
         cosines = run.cosines(rows, rows)
         timestamps = run.pool.timestamps()[rows]
-        days = np.floor(np.abs(timestamps[:, None] - timestamps) / DAY)
-        near = (cosines >= profile.supersede_similarity_threshold) & (days >= profile.supersede_min_age_gap_days)
-        older, newer = np.nonzero(near & (timestamps[:, None] < timestamps))
         pairs = []
-        for i, j in zip(older.tolist(), newer.tolist(), strict=True):
-            cosine, gap = float(cosines[i, j]), float(days[i, j])
-            level = 1 if cosine >= 0.93 and gap >= 30 else 2 if cosine >= 0.86 and gap >= 14 else 3
-            pairs.append((level, -cosine, run.pool.ids[rows[j]], int(rows[i]), gap))
+        for i, j in np.argwhere(cosines >= profile.supersede_similarity_threshold).tolist():
+            gap = (timestamps[j] - timestamps[i]) // DAY  # whole days
+            if timestamps[i] < timestamps[j] and gap >= profile.supersede_min_age_gap_days:
+                cosine = float(cosines[i, j])
+                level = 1 if cosine >= 0.93 and gap >= 30 else 2 if cosine >= 0.86 and gap >= 14 else 3
+                pairs.append((level, -cosine, run.pool.ids[rows[j]], int(rows[i]), gap))
         found: dict[int, tuple[str, float, str, str]] = {}
         for level, negative, newer_id, row, gap in sorted(pairs):
             if row not in found and len(found) < profile.supersede_max_candidates:
