@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from hsca_fast.corpus.partition import PartitionResult
     from hsca_fast.corpus.readers import InputError
     from hsca_fast.files import Tear, TornFileWarning
+    from hsca_fast.memory.brightness import ActiveContext, PruneReport, Resurrection, resurrect_from
     from hsca_fast.memory.chunking import (
         Chunk,
         ChunkStream,
@@ -108,11 +109,19 @@ if TYPE_CHECKING:
         plot_nuance,
         plot_scores,
     )
+    from hsca_fast.report.query import query_report
     from hsca_fast.retrieval.calibration import ScoreCalibration
+    from hsca_fast.retrieval.compaction import CompactionCandidate, CompactionPlan
     from hsca_fast.retrieval.compress import ChunkResult, CompressionStats, compress
+    from hsca_fast.retrieval.packet import PacketError
+    from hsca_fast.retrieval.pipeline import RetrievalError, RetrievalPipeline
     from hsca_fast.retrieval.previews import Preview, Previews
     from hsca_fast.retrieval.profile import ProfileBook, ProfileError, ResolvedProfile, RetrievalProfile, merge_profiles
+    from hsca_fast.retrieval.results import RetrievalResult, RetrievedRecord
+    from hsca_fast.retrieval.run import ScoreEvent
+    from hsca_fast.retrieval.scan import ScanReport, ScanState
     from hsca_fast.retrieval.sentences import Extraction, extract_sentences
+    from hsca_fast.retrieval.store import RetrievalStore
     from hsca_fast.text.explanation import (
         CategoryTotal,
         Coherence,
@@ -161,6 +170,7 @@ _NAMES = {
     "corpus.partition": "PartitionResult",
     "corpus.readers": "InputError",
     "files": "Tear TornFileWarning",
+    "memory.brightness": "ActiveContext PruneReport Resurrection resurrect_from",
     "memory.chunking": "Chunk ChunkStream chunk_text embedding_windows merge_short_lines sentence_ids turn_pair_windows",
     "memory.compaction": "CompactionReport CompactionStore compact_session expand_summary partition_chronological",
     "memory.eviction": "Eviction",
@@ -182,11 +192,19 @@ _NAMES = {
     "report.conversation": "conversation_report",
     "report.corpus": "CorpusSummary",
     "report.figures": "plot_breakdown plot_curves plot_domain_evolution plot_domains plot_map plot_nuance plot_scores",
+    "report.query": "query_report",
     "retrieval.calibration": "ScoreCalibration",
+    "retrieval.compaction": "CompactionCandidate CompactionPlan",
     "retrieval.compress": "ChunkResult CompressionStats compress",
+    "retrieval.packet": "PacketError",
+    "retrieval.pipeline": "RetrievalError RetrievalPipeline",
     "retrieval.previews": "Preview Previews",
     "retrieval.profile": "ProfileBook ProfileError ResolvedProfile RetrievalProfile merge_profiles",
+    "retrieval.results": "RetrievalResult RetrievedRecord",
+    "retrieval.run": "ScoreEvent",
+    "retrieval.scan": "ScanReport ScanState",
     "retrieval.sentences": "Extraction extract_sentences",
+    "retrieval.store": "RetrievalStore",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
     "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
@@ -215,6 +233,7 @@ __all__ = [
     "RECENCY_DECAY",
     "SCOPE_WEIGHT",
     "SNAPSHOT_PRESETS",
+    "ActiveContext",
     "ArrowScorer",
     "AssembledContext",
     "AuthoredDocument",
@@ -235,6 +254,8 @@ __all__ = [
     "ClaimNode",
     "ClaimType",
     "Coherence",
+    "CompactionCandidate",
+    "CompactionPlan",
     "CompactionReport",
     "CompactionStore",
     "CompressionStats",
@@ -275,6 +296,7 @@ __all__ = [
     "OnnxEmbedder",
     "OnnxSummarizer",
     "OutputExistsError",
+    "PacketError",
     "PartitionResult",
     "Preservation",
     "Preview",
@@ -283,16 +305,26 @@ __all__ = [
     "ProfileBook",
     "ProfileError",
     "Provenance",
+    "PruneReport",
     "RecallConfig",
     "Record",
     "Relation",
     "RelationalWeights",
     "Report",
     "ResolvedProfile",
+    "Resurrection",
+    "RetrievalError",
+    "RetrievalPipeline",
     "RetrievalProfile",
+    "RetrievalResult",
+    "RetrievalStore",
+    "RetrievedRecord",
     "Rotation",
+    "ScanReport",
+    "ScanState",
     "ScoreBatch",
     "ScoreCalibration",
+    "ScoreEvent",
     "ScoringConfig",
     "SearchResult",
     "SearchSettings",
@@ -371,10 +403,12 @@ __all__ = [
     "plot_scores",
     "prefix_tiers",
     "preservation",
+    "query_report",
     "recency",
     "recent_tail",
     "relational_weights",
     "repair",
+    "resurrect_from",
     "score_dataset",
     "score_text",
     "score_texts",

@@ -1,6 +1,6 @@
 import pytest
 
-from hsca_fast import ConversationMap, HSCAEngine
+from hsca_fast import ConversationMap, HSCAEngine, SemanticIndex, default_embedder
 from hsca_fast.cli import main
 
 TURNS = ["The keeper lit the lamp. The lamp lit the harbour. Boats came into the harbour."] * 4
@@ -50,3 +50,22 @@ def test_without_plotly(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("hsca_fast.cli.report.find_spec", lambda name: None)
     assert main(["report", str(tmp_path), "-o", str(tmp_path / "p.html")]) == 2
     assert "hsca_fast[viz]" in capsys.readouterr().err
+
+
+def test_an_index_and_a_query(tmp_path, capsys):
+    with SemanticIndex.open(tmp_path / "talk", embedder=default_embedder()) as index:
+        index.append(
+            [*TURNS, "We sail at <b>dawn</b>.", "The lamp is broken.", "A broken lamp.", "Bread.", "Oil.", "Tide."]
+        )
+    out = tmp_path / "page.html"
+    assert main(["report", str(tmp_path / "talk"), "-o", str(out)]) == 0
+    assert 'id="map"' in out.read_text(encoding="utf-8")
+    assert main(["report", str(tmp_path / "talk"), "-o", str(out), "--query", "at dawn <i>"]) == 0
+    page = out.read_text(encoding="utf-8").split("<script>")[0]
+    assert "<h1>at dawn &lt;i&gt;</h1>" in page
+    assert "We sail at &lt;b&gt;dawn&lt;/b&gt;." in page
+    assert "<h2>Left out</h2>" in page
+    assert main(["report", str(tmp_path), "-o", str(out), "--query", "x"]) == 2
+    (tmp_path / "talk" / "manifest.json").write_text("{}")
+    assert main(["report", str(tmp_path / "talk"), "-o", str(out)]) == 1
+    assert "cannot read" in capsys.readouterr().err

@@ -54,6 +54,30 @@ def test_partition_refuses_disorder():
         partition_chronological([], target_size=2.0)
 
 
+def test_ids_with_commas_do_not_collide():
+    turns = [
+        Turn(" ".join(WORDS) + f" {i}.", id=id, timestamp=float(i)) for i, id in enumerate(["a,b", "c", "a", "b,c"])
+    ]
+    store = MemoryStore(turns)
+    report = compact(store, keep_recent=0, target_size=2)
+    assert [cluster.status for cluster in report.clusters] == ["stored", "stored"]
+    assert {id: store.summaries[owner].lineage.source_ids for id, owner in store.marks.items()} == {
+        "a,b": ("a,b", "c"), "c": ("a,b", "c"), "a": ("a", "b,c"), "b,c": ("a", "b,c")
+    }  # fmt: skip
+    assert summary_id("s:a", ["b"]) != summary_id("s", ["a:b"])
+
+
+def test_a_summary_of_other_sources_is_not_replaced():
+    store = MemoryStore(session(8))
+    taken = summary_id("s1", [turn.id for turn in store.turns])
+    store.summaries[taken] = summary(taken, ["elsewhere"])
+    store.marks["elsewhere"] = taken
+    with pytest.raises(CompactionError, match="is the summary of other sources"):
+        compact(store, keep_recent=0)
+    assert store.summaries[taken].lineage.source_ids == ("elsewhere",)
+    assert store.marks == {"elsewhere": taken}
+
+
 @recorded("summary_id")
 def test_recorded_summary_ids(case):
     assert summary_id(case["input"]["session"], case["input"]["source_ids"]) == case["output"]["id"]
@@ -125,8 +149,29 @@ def test_single_turns_are_trivial_or_declined():
     assert record.lineage.method == "trivial"
     assert long.text.startswith(record.text)
     assert record.n_tokens <= 256
-    assert report.clusters[1].reason == "no summary is shorter than its 1 source of 1 tokens"
+    assert report.clusters[1].reason == "no whole sentences within 256 tokens are shorter than its 1 source of 1 tokens"
     assert store.marks == {"long": record.id}
+
+
+@pytest.mark.parametrize("text", ["I do not like tea at all.", "I do not like tea. I like coffee.", "word " * 400])
+def test_a_single_turn_is_never_cut_inside_a_sentence(text):
+    store = MemoryStore([Turn(text, "user", "t", 0.0)])
+    (cluster,) = compact(store, keep_recent=0, min_turns=1).clusters
+    assert (cluster.status, cluster.record, store.summaries, store.marks) == ("declined", None, {}, {})
+
+
+def test_few_turns_wait_for_more():
+    turns = session(9)
+    store = MemoryStore([])
+    for n in range(1, 10):  # compaction after every turn
+        store.turns = turns[:n]
+        report = compact(store, keep_recent=0, min_turns=4)
+        if n % 4:
+            assert [cluster.reason for cluster in report.clusters] == [
+                f"{n % 4} of at least 4 turns: they wait for more"
+            ]
+    assert [len(record.lineage.source_ids) for record in store.summaries.values()] == [4, 4]
+    assert compact(MemoryStore(turns[:1]), keep_recent=0).clusters[0].status == "declined"
 
 
 # ---- abstractive summaries
@@ -144,6 +189,16 @@ class Fixed:
         if isinstance(self.draft, Exception):
             raise self.draft
         return self.draft
+
+
+class Unprintable(Exception):  # noqa: N818
+    def __str__(self):
+        raise RuntimeError
+
+
+class Nameless:
+    def summarize(self, texts, *, max_tokens):
+        return Draft("lamp")
 
 
 def test_good_drafts_are_taken():
@@ -166,7 +221,13 @@ def test_good_drafts_are_taken():
         (Draft(""), "fixed returned no text"),
         (Draft(" \n"), "fixed returned no text"),
         (None, "fixed returned NoneType"),
-        (Draft("lamp", float("nan")), "fixed returned the confidence nan"),
+        (Draft("lamp", float("nan")), "fixed: confidence must be finite, not nan"),
+        (Draft("lamp", 10**400), "fixed: confidence must be a number that float64 can hold"),
+        (Draft("lamp", "high"), "fixed: confidence must be a number, not str"),
+        (Draft(None), "fixed returned a text of type NoneType"),
+        (Draft(5), "fixed returned a text of type int"),
+        (Draft(b"abc"), "fixed returned a text of type bytes"),
+        (Unprintable(), "fixed raised Unprintable"),
         (Draft("lamp " * 400), "fixed returned 500 tokens where 256 were asked for"),
         (Draft("lamp " * 160), "fixed returned 200 tokens for sources of"),
         (Draft("zebra quartz"), "align 0."),
@@ -180,6 +241,23 @@ def test_bad_drafts_fall_back_to_an_extract(draft, fallback):
     assert cluster.record.lineage.fallback.startswith(fallback)
     assert cluster.record.lineage.decoder_confidence is None
     assert cluster.record.text == compact(MemoryStore(session(8)), keep_recent=0).clusters[0].record.text
+
+
+def test_a_summarizer_without_a_name_is_not_used():
+    (cluster,) = compact(MemoryStore(session(8)), keep_recent=0, summarizer=Nameless()).clusters
+    assert cluster.record.lineage.fallback.startswith("Nameless raised AttributeError")
+    unnamed = Fixed(Draft("lamp"))
+    unnamed.name = 3
+    (cluster,) = compact(MemoryStore(session(8)), keep_recent=0, summarizer=unnamed).clusters
+    assert (cluster.record.lineage.method, unnamed.calls) == ("extractive", [])
+    assert cluster.record.lineage.fallback == "Fixed has a name of type int"
+
+
+def test_confidences_of_numpy_are_stored_as_floats():
+    store = MemoryStore([Turn(" ".join(WORDS), id=f"t{i}", timestamp=float(i)) for i in range(6)])
+    summarizer = Fixed(Draft(" ".join(WORDS), np.float32(0.5)))
+    (cluster,) = compact(store, keep_recent=0, summarizer=summarizer).clusters
+    assert type(cluster.record.lineage.decoder_confidence) is float
 
 
 def test_gate_is_at_its_threshold():
@@ -315,7 +393,7 @@ def test_nothing_to_compact():
     assert compact(MemoryStore(session(3))).clusters == ()
     empty = MemoryStore([Turn("", id="a", timestamp=0.0), Turn("", id="b", timestamp=1.0)])
     (cluster,) = compact(empty, keep_recent=0).clusters
-    assert cluster.reason == "no summary is shorter than its 2 sources of 0 tokens"
+    assert cluster.reason == "no whole sentences within 256 tokens are shorter than its 2 sources of 0 tokens"
 
 
 @pytest.mark.parametrize(
@@ -324,10 +402,13 @@ def test_nothing_to_compact():
         ({"keep_recent": -1}, "keep_recent must be an int of at least 0, not -1"),
         ({"keep_recent": 1.5}, "keep_recent"),
         ({"max_tokens": 0}, "max_tokens must be at least 1, not 0"),
+        ({"max_tokens": float("nan")}, "max_tokens must be an int, not float"),
+        ({"min_turns": 0}, "min_turns must be at least 1, not 0"),
+        ({"threshold": 2}, "threshold must be from -1 to 1, not 2"),
     ],
 )
 def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         compact(MemoryStore(session(3)), **options)
 
 

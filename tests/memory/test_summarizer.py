@@ -66,11 +66,10 @@ def test_cap_is_respected(texts, max_tokens):
         assert extract.text == " ".join(texts[row] for row in extract.picked)
 
 
-def test_cut_after_a_sentence_then_after_a_word():
+def test_cut_after_a_sentence_and_nowhere_else():
     text = "The lamp is lit. The harbour is dark and the boats are out."
     assert extractive_summary([text], [[1.0]], max_tokens=5).text == "The lamp is lit."
-    assert extractive_summary([text], [[1.0]], max_tokens=2).text == "The lamp"
-    assert extractive_summary(["supercalifragilistic"], [[1.0]], max_tokens=2).text == ""
+    assert extractive_summary([text], [[1.0]], max_tokens=2).text == ""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def test_reference(costs, budget, data):
                 assert rows.tolist() == reference.fit_budget(
                     typed.tolist(), budget, scores=ranked.tolist(), policy=policy
                 )
-                assert typed[rows].astype(float).sum() <= budget * (1 + 1e-12)
+                assert sum(map(Fraction, typed[rows].tolist())) <= budget
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -86,6 +87,19 @@ def test_first_fit_takes_turns_with_large_items():
     assert fit_budget(costs, n // 2, scores=scores, policy="first_fit").tolist() == expected
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_small_costs_do_not_slip_under_a_large_one(policy, dtype):
+    costs = np.array([2**53] + [1] * 10, dtype)
+    for scores in (None, np.arange(11)[::-1]):
+        assert fit_budget(costs, 2**53, scores=scores, policy=policy).tolist() == [0]
+        assert len(fit_budget(costs, 2**53 + 4, scores=scores, policy=policy)) == 5
+    assert len(fit_budget(np.array([2**62] * 3), 2**62 + 2**61, policy=policy)) == 1
+    assert sum(np.array([2**53, 1, 1])[fit_budget([2**53, 1, 1, 1], 2**53 + 3)[:3]].tolist()) <= 2**53 + 3
+    tenths = [0.1] * 10
+    assert len(fit_budget(tenths, 1.0, policy=policy)) == len(reference.fit_budget(tenths, 1.0))
+
+
 def test_empty_and_zero():
     assert fit_budget([], 10).tolist() == []
     assert fit_budget([], 10, scores=[]).tolist() == []
@@ -103,6 +117,7 @@ def test_empty_and_zero():
         (lambda: fit_budget([1, 2], 5, scores=[0.1]), ValueError, "scores has 1 elements but costs has 2"),
         (lambda: fit_budget([1, -2], 5, scores=[0.1, 0.2]), ValueError, r"costs\[1\] is -2"),
         (lambda: fit_budget([1], -1), ValueError, "budget must be at least 0, not -1"),
+        (lambda: fit_budget([1], 10**400), ValueError, "budget must be a number that float64 can hold"),
         (lambda: fit_budget([1], math.nan), ValueError, "budget must be at least 0, not nan"),
         (lambda: fit_budget([1], 5, policy="best"), ValueError, "policy must be 'prefix' or 'first_fit'"),
         (lambda: fit_budget(["a"], 5), TypeError, "costs must hold numbers"),

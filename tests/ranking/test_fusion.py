@@ -49,13 +49,22 @@ def test_order_of_the_rankings_does_not_matter(rankings, random):
     assert dict(fuse_ranks(shuffled)) == pytest.approx(dict(fuse_ranks(rankings)), rel=1e-12)
 
 
+def test_no_input_leads_out_of_the_numbers():
+    huge = [[("a", 1e308), ("b", -1e308), ("c", 1e308)], [("a", 1.0), ("b", 1.0)]]
+    found = fuse_ranks(iter(huge), weights=(1e9, 1e9), k=1e-9, damping=1e308)
+    assert all(math.isfinite(score) for _, score in found)
+    assert [item for item, _ in found] == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: fuse_ranks([["a"]], k=0), ValueError, "k must be above 0"),
-        (lambda: fuse_ranks([["a"]], k=-1), ValueError, "k must be at least 0"),
+        (lambda: fuse_ranks([["a"]], k=0), ValueError, "k must be at least 1e-09, not 0"),
+        (lambda: fuse_ranks([["a"]], k=-1), ValueError, "k must be at least 1e-09"),
         (lambda: fuse_ranks([["a"]], weights=[1, 1]), ValueError, "weights has 2 elements but there are 1 rankings"),
-        (lambda: fuse_ranks([["a"]], weights=[-1]), ValueError, r"weights\[0\] must be at least 0, not -1"),
+        (lambda: fuse_ranks([["a"]], weights=[-1]), ValueError, r"weights\[0\] must be from 0 to 1e\+09, not -1"),
+        (lambda: fuse_ranks([["a"]], weights=[1e308]), ValueError, r"weights\[0\] must be from 0 to 1e\+09"),
+        (lambda: fuse_ranks([["a"]], k=5e-324), ValueError, "k must be at least 1e-09"),
         (lambda: fuse_ranks([["a"]], damping=0.1), ValueError, r"damping needs scores, but rankings\[0\]"),
         (lambda: fuse_ranks([[("a", math.nan)]]), ValueError, "the score of 'a' is nan"),
         (lambda: fuse_ranks([[("a", 1.0), "b"]]), TypeError, r"rankings\[0\]\[1\] must be an \(id, score\) pair"),

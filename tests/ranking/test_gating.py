@@ -210,3 +210,13 @@ def test_forms_of_input():
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_weights_that_round_up_keep_the_score_within_1():
+    weights = (0.4, 0.4, 0.2 + 9e-10)
+    text = "On 2026-01-05 Mr. Smith said that I prefer 3 miles of tea. The capital of France is Paris. My name is Ann."
+    gate = gating_scalar(
+        [text], turn_scores=[[1.0] * 5], config=GatingConfig(conversational_weights=weights, technical_weights=weights)
+    )
+    assert gate.novelty[0] == gate.repetition[0] == gate.detail[0] == 1.0
+    assert gate.conversational_score[0] == gate.score[0] == 1.0

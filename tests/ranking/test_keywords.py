@@ -92,3 +92,21 @@ def test_empty():
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_keywords_that_differ_in_the_middle_only():
+    # Every byte of a keyword counts in its place in the table: lists like this one took quadratic time.
+    keywords = [f"abcdefgh{i:08d}abcdefgh" for i in range(30_000)]
+    assert keyword_coverage(keywords, [" ".join(keywords[:300]), keywords[7].upper()]).tolist() == [0.01, 1 / 30_000]
+
+
+def test_empty_keywords_are_none():
+    assert keyword_coverage(["", "a"], ["a"]).tolist() == [1.0]
+    assert keyword_coverage([""], ["a"]).tolist() == [0.0]
+
+
+def test_words_that_begin_in_ascii_and_go_on_elsewhere():
+    keywords = extract_keywords("naïve café x_1é ab漢字cd éab")
+    assert keywords == ["naïve", "café", "x_1é", "漢字", "éab"]
+    texts = ["NAÏVE", "caf", "x_1", "ab漢字", "é ab", "the Café, éAB"]
+    assert keyword_coverage(keywords, texts).tolist() == [0.2, 0.0, 0.0, 0.2, 0.0, 0.4]

@@ -46,10 +46,16 @@ class Stop {
     std::atomic<bool> stop_{false};
 };
 
+// How many workers parallel_for uses: the highest number it gives a body is one less.
+inline std::size_t worker_count(std::size_t n, std::size_t threads, std::size_t grain) {
+    const std::size_t n_blocks = n / grain + (n % grain != 0);
+    return std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(1, n_blocks));
+}
+
 template <class Body>
 bool parallel_for(std::size_t n, std::size_t threads, std::size_t grain, Stop& stop, Body&& body) {
     grain = std::clamp<std::size_t>(grain, 1, std::max<std::size_t>(1, n));
-    threads = std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(1, (n + grain - 1) / grain));
+    threads = worker_count(n, threads, grain);
     std::atomic<std::size_t> next{0};
     std::mutex mutex;
     std::condition_variable finished;

@@ -16,27 +16,51 @@ namespace hsca {
 
 namespace {
 
-// Takes costs in rank order.
+// Takes costs in rank order. Integers are summed exactly; floats with the rounding error of every sum carried along
+// (Neumaier), so that many small costs cannot slip under a large one.
+template <class Cost>
 class Budget {
   public:
-    Budget(double budget, FitPolicy policy) : budget_(budget), policy_(policy) {}
+    Budget(double budget, FitPolicy policy) : policy_(policy) {
+        if constexpr (kWhole) {
+            // Costs are whole, so is what they may add up to, and no sum reaches 2^63.
+            left_ = budget < 0x1p63 ? static_cast<std::int64_t>(budget) : std::numeric_limits<std::int64_t>::max();
+        } else {
+            left_ = budget;
+        }
+    }
 
-    double remaining() const { return budget_ - used_; }
+    // A cost above this does not fit; some below may not either.
+    double remaining() const {
+        if constexpr (kWhole) return static_cast<double>(left_);
+        return static_cast<double>(left_) - used_ + 0x1p-50 * static_cast<double>(left_);
+    }
     bool closed() const { return closed_; }
 
-    bool takes(double cost) {
-        if (used_ + cost <= budget_) {
-            used_ += cost;
-            return true;
+    bool takes(Cost cost) {
+        if constexpr (kWhole) {
+            if (cost <= left_) {
+                left_ -= cost;
+                return true;
+            }
+        } else {
+            const double after = used_ + cost;
+            const double error = lost_ + (used_ >= cost ? (used_ - after) + cost : (cost - after) + used_);
+            if ((after - left_) + error <= 0.0) {
+                used_ = after;
+                lost_ = error;
+                return true;
+            }
         }
         closed_ = policy_ == FitPolicy::prefix;
         return false;
     }
 
   private:
-    double budget_;
+    static constexpr bool kWhole = std::is_integral_v<Cost>;
+    std::conditional_t<kWhole, std::int64_t, double> left_;
+    double used_ = 0.0, lost_ = 0.0;
     FitPolicy policy_;
-    double used_ = 0.0;
     bool closed_ = false;
 };
 
@@ -142,9 +166,9 @@ template <class Cost>
 std::optional<std::vector<std::int64_t>> fit_budget(const Cost* costs, std::size_t n, double budget, FitPolicy policy) {
     if (!valid_costs(std::span(costs, n))) return std::nullopt;
     std::vector<std::int64_t> fitting;
-    Budget left(budget, policy);
+    Budget<Cost> left(budget, policy);
     for (std::size_t i = 0; i < n && !left.closed(); ++i) {
-        if (left.takes(static_cast<double>(costs[i]))) fitting.push_back(static_cast<std::int64_t>(i));
+        if (left.takes(costs[i])) fitting.push_back(static_cast<std::int64_t>(i));
     }
     return fitting;
 }
@@ -160,7 +184,7 @@ std::optional<std::vector<std::int64_t>> fit_budget_scored(const T* scores, cons
     // One more than n: the loop below writes before it knows whether a row counts.
     const auto rows = std::make_unique_for_overwrite<KeyedRow<T>[]>(n + 1);
     const auto spare = std::make_unique_for_overwrite<KeyedRow<T>[]>(n + 1);
-    Budget left(budget, policy);
+    Budget<Cost> left(budget, policy);
     T above = std::numeric_limits<T>::infinity();
     double wanted = cuts.likely_rows(budget);
     while (!left.closed() && above != -std::numeric_limits<T>::infinity()) {
@@ -175,7 +199,7 @@ std::optional<std::vector<std::int64_t>> fit_budget_scored(const T* scores, cons
         const KeyedRow<T>* ranked = sort_rows<T>(rows.get(), spare.get(), found);
         for (std::size_t i = 0; i < found && !left.closed(); ++i) {
             const std::uint32_t row = ranked[i].row;
-            if (left.takes(static_cast<double>(costs[row]))) fitting.push_back(row);
+            if (left.takes(costs[row])) fitting.push_back(row);
         }
         above = cut;
         wanted *= 4.0;

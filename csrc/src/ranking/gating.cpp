@@ -80,10 +80,11 @@ GatingSignals gating_signals(std::string_view text, std::span<const double> memo
     s.structure = std::min(present(kStructure, found), 1.0);
 
     const double* w = terms.conversational_weights;
-    s.conversational_score = w[0] * s.novelty + w[1] * s.repetition + w[2] * s.detail;
+    // Weights that add up to 1 may round to a little more.
+    s.conversational_score = std::min(w[0] * s.novelty + w[1] * s.repetition + w[2] * s.detail, 1.0);
     w = terms.technical_weights;
-    s.technical_score = w[0] * s.specificity + w[1] * s.actionability + w[2] * s.structure;
-    s.score = (1.0 - s.technical) * s.conversational_score + s.technical * s.technical_score;
+    s.technical_score = std::min(w[0] * s.specificity + w[1] * s.actionability + w[2] * s.structure, 1.0);
+    s.score = std::min((1.0 - s.technical) * s.conversational_score + s.technical * s.technical_score, 1.0);
     return s;
 }
 
@@ -92,10 +93,12 @@ bool gating_signals(std::span<const std::string_view> texts, const HitScores& me
     if (out.size() != texts.size()) throw std::invalid_argument("gating: one element a text is needed");
     check(memory, texts.size());
     check(turns, texts.size());
-    std::vector<PatternScanner> scanners(std::max<std::size_t>(threads, 1));
+    constexpr std::size_t kGrain = 64, kLong = 4096;
+    std::vector<PatternScanner> scanners(worker_count(texts.size(), threads, kGrain));
     Stop stop(poll);
-    return parallel_for(texts.size(), threads, 64, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
+    return parallel_for(texts.size(), threads, kGrain, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
+            if (texts[i].size() > kLong && stop.requested()) return;
             out[i] = gating_signals(texts[i], hits_of(memory, i), hits_of(turns, i), terms, scanners[worker]);
         }
     });

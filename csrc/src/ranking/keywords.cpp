@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 #include <unordered_set>
 
@@ -13,9 +14,9 @@ namespace hsca {
 
 namespace {
 
-// Lower-case form of the ASCII bytes of a term, 0 for those that separate.
-constexpr std::array<unsigned char, 128> make_term_bytes() {
-    std::array<unsigned char, 128> table{};
+// Lower-case form of the ASCII bytes of a term, 0 for all others.
+constexpr std::array<unsigned char, 256> make_term_bytes() {
+    std::array<unsigned char, 256> table{};
     for (std::size_t c = '0'; c <= '9'; ++c) table[c] = static_cast<unsigned char>(c);
     for (std::size_t c = 'a'; c <= 'z'; ++c) table[c] = table[c - 'a' + 'A'] = static_cast<unsigned char>(c);
     table['_'] = '_';
@@ -31,17 +32,31 @@ std::size_t count_characters_of(std::string_view term) {
     return term.size() - static_cast<std::size_t>(std::count_if(term.begin(), term.end(), is_continuation));
 }
 
-// Calls found(term, is_unspaced) for the terms of a text in order; false from it ends the scan.
+// Calls found(term, is_unspaced) for the terms of a text in order; false from it ends the scan. ASCII terms for which
+// wanted(first byte, length) is false are left out: most words can be told from a keyword by that.
 class TermScanner {
   public:
     explicit TermScanner(TermKind kind) : kind_(kind) {}
 
-    template <class Found>
-    void scan(std::string_view text, Found&& found) {
+    template <class Wanted, class Found>
+    void scan(std::string_view text, const Wanted& wanted, Found&& found) {
         const auto* at = reinterpret_cast<const unsigned char*>(text.data());
         const auto* const end = at + text.size();
         term_.clear();
         while (at != end) {
+            if (*at < 0x80 && term_.empty()) {
+                const auto* const run = at;
+                while (at != end && kTermBytes[*at]) ++at;
+                const bool is_whole = at == end || *at < 0x80;
+                if (at == run) {
+                    ++at;
+                } else if (!is_whole || wanted(kTermBytes[*run], static_cast<std::size_t>(at - run))) {
+                    std::transform(run, at, std::back_inserter(term_),
+                                   [](unsigned char c) { return static_cast<char>(kTermBytes[c]); });
+                    if (is_whole && !close(found)) return;
+                }
+                continue;
+            }
             if (*at < 0x80) {
                 const unsigned char folded = kTermBytes[*at++];
                 if (folded) {
@@ -123,14 +138,17 @@ class TermScanner {
 };
 
 std::size_t hash_term(std::string_view term) noexcept {
-    std::uint64_t head = 0, tail = 0;
-    if (term.size() >= 8) {
-        std::memcpy(&head, term.data(), 8);
-        std::memcpy(&tail, term.data() + term.size() - 8, 8);
-    } else {
-        std::memcpy(&head, term.data(), term.size());
+    std::uint64_t x = term.size(), word;
+    const auto mix = [&](const char* at, std::size_t n) {
+        word = 0;
+        std::memcpy(&word, at, n);
+        x = std::rotl((x ^ word) * 0x9E3779B97F4A7C15ull, 29);
+    };
+    while (term.size() > 8) {
+        mix(term.data(), 8);
+        term.remove_prefix(8);
     }
-    std::uint64_t x = (head ^ std::rotl(tail, 29) ^ term.size()) * 0x9E3779B97F4A7C15ull;
+    mix(term.data(), term.size());
     x ^= x >> 32;
     return static_cast<std::size_t>(x * 0xD6E8FEB86659FD93ull >> 20);
 }
@@ -140,7 +158,8 @@ std::size_t hash_term(std::string_view term) noexcept {
 std::vector<std::string> extract_keywords(std::string_view text, TermKind kind, std::size_t min_length) {
     std::vector<std::string> keywords;
     std::unordered_set<std::string> seen;
-    TermScanner(kind).scan(text, [&](std::string_view term, bool is_unspaced) {
+    const auto all = [](unsigned char, std::size_t) { return true; };
+    TermScanner(kind).scan(text, all, [&](std::string_view term, bool is_unspaced) {
         if ((is_unspaced || count_characters_of(term) >= min_length) && seen.emplace(term).second) {
             keywords.emplace_back(term);
         }
@@ -162,7 +181,9 @@ KeywordSet::KeywordSet(std::span<const std::string_view> keywords, TermKind kind
             folded.append(reinterpret_cast<const char*>(bytes), length);
             at += c.length;
         }
-        if (find(folded) >= 0) continue;
+        if (folded.empty() || find(folded) >= 0) continue;
+        starts_[static_cast<unsigned char>(folded.front())] = true;
+        lengths_ |= length_bit(folded.size());
         std::size_t slot = hash_term(folded) & (slots_.size() - 1);
         while (slots_[slot] >= 0) slot = (slot + 1) & (slots_.size() - 1);
         slots_[slot] = static_cast<std::int32_t>(words_.size());
@@ -184,15 +205,18 @@ bool keyword_coverage(const KeywordSet& keywords, std::span<const std::string_vi
         TermScanner terms;
         std::vector<std::size_t> seen_in;  // the last text that held the keyword, counted from 1
     };
-    std::vector<Scratch> scratch(std::max<std::size_t>(threads, 1),
+    constexpr std::size_t kGrain = 64, kLong = 4096;
+    std::vector<Scratch> scratch(worker_count(texts.size(), threads, kGrain),
                                  {TermScanner(keywords.kind()), std::vector<std::size_t>(keywords.size())});
     Stop stop(poll);
-    return parallel_for(texts.size(), threads, 64, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
+    const auto wanted = [&](unsigned char first, std::size_t length) { return keywords.may_hold(first, length); };
+    return parallel_for(texts.size(), threads, kGrain, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
         auto& [terms, seen_in] = scratch[worker];
         for (std::size_t i = begin; i < end; ++i) {
+            if (texts[i].size() > kLong && stop.requested()) return;
             std::size_t covered = 0;
             if (keywords.size() > 0) {
-                terms.scan(texts[i], [&, &seen = seen_in](std::string_view term, bool) {
+                terms.scan(texts[i], wanted, [&, &seen = seen_in](std::string_view term, bool) {
                     const std::int64_t number = keywords.find(term);
                     if (number >= 0) {
                         std::size_t& last = seen[static_cast<std::size_t>(number)];

@@ -463,7 +463,10 @@ def token_coefficients():
 def extract_keywords(bytes text not None, str kind not None, Py_ssize_t min_length):
     """Keywords of a UTF-8 text in order of first occurrence."""
     cdef string_view view = string_view(<const char*>text, <size_t>len(text))
-    cdef vector[string] found = c_extract_keywords(view, <TermKind><int>_KINDS[kind], <size_t>min_length)
+    cdef TermKind c_kind = <TermKind><int>_KINDS[kind]
+    cdef vector[string] found
+    with nogil:
+        found = c_extract_keywords(view, c_kind, <size_t>min_length)
     return [word.decode("utf-8", "replace") for word in found]
 
 
@@ -474,12 +477,13 @@ def keyword_coverage(
     """Writes the share of the keywords that each text holds."""
     cdef size_t n = texts.views.size()
     cdef cbool finished
+    cdef TermKind c_kind = <TermKind><int>_KINDS[kind]
     cdef KeywordSet* known
     _check_length(<Py_ssize_t>n, out.shape[0])
     if n == 0:
         return
-    known = new KeywordSet(
-        span[const_string_view](keywords.views.data(), keywords.views.size()), <TermKind><int>_KINDS[kind])
+    with nogil:
+        known = new KeywordSet(span[const_string_view](keywords.views.data(), keywords.views.size()), c_kind)
     try:
         with nogil:
             finished = c_keyword_coverage(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 
 def fit_budget(
@@ -12,11 +13,11 @@ def fit_budget(
     order = list(range(len(costs)))
     if scores is not None:
         order.sort(key=lambda row: (-scores[row], row))
-    used = 0.0
+    used = Fraction(0)
     fitting = []
     for row in order:
-        if used + costs[row] <= budget:
-            used += costs[row]
+        if used + Fraction(costs[row]) <= budget:
+            used += Fraction(costs[row])
             fitting.append(row)
         elif policy == "prefix":
             break

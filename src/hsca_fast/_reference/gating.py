@@ -157,11 +157,11 @@ def gating_signals(
     structure = min(_present(STRUCTURE, counts), 1.0)
 
     w1, w2, w3 = conversational_weights
-    conversational_score = w1 * novelty + w2 * repetition + w3 * detail
+    conversational_score = min(w1 * novelty + w2 * repetition + w3 * detail, 1.0)
     w1, w2, w3 = technical_weights
-    technical_score = w1 * specificity + w2 * actionability + w3 * structure
+    technical_score = min(w1 * specificity + w2 * actionability + w3 * structure, 1.0)
     return {
-        "score": (1.0 - technical) * conversational_score + technical * technical_score,
+        "score": min((1.0 - technical) * conversational_score + technical * technical_score, 1.0),
         "technical": technical,
         "conversational_score": conversational_score,
         "technical_score": technical_score,

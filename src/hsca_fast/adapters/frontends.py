@@ -30,6 +30,7 @@ TESTED = MappingProxyType(
         "haystack": (Tested("haystack-ai", (3, 4), (3, 5)),),
         "mempalace": (Tested("mempalace", (3, 11), (3, 12)),),
         "chroma": (Tested("chromadb", (1, 5), (1, 6)),),
+        "mcp": (Tested("mcp", (2, 0), (3, 0)),),
     }
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hsca_fast.adapters.frontends import require
@@ -112,12 +113,10 @@ class HSCARetriever(BaseRetriever):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager=callback_manager)
-        self._index = index
-        self._query: dict[str, Any] = {"where": where, "lexical": lexical, "vector": vector}
-        self._k = k
+        self._query = partial(index.query, k=k, where=where, lexical=lexical, vector=vector)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        hits = self._index.query(query_bundle.query_str, self._k, **self._query)
+        hits = self._query(query_bundle.query_str)
         return [
             NodeWithScore(
                 node=_with_breakdown(TextNode(id_=hit.id, text=hit.text, metadata=hit.metadata), hit_breakdown(hit)),

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from hsca_fast.cli import bench, doctor, evaluate, explain, index, report, score
+from hsca_fast.cli import bench, doctor, evaluate, explain, index, mcp, report, score
 from hsca_fast.cli.exit_codes import EPILOG, INTERRUPTED, OUTPUT_FAILED, PIPE_CLOSED, USAGE, UsageError
 
 # Each has add_parser(subparsers), which sets `run`, and run(args) -> exit code; heavy imports wait until run.
-_COMMANDS = (score, explain, report, index, evaluate, bench, doctor)
+_COMMANDS = (score, explain, report, index, mcp, evaluate, bench, doctor)
 
 
 class _Version(argparse.Action):

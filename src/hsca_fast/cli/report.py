@@ -24,9 +24,11 @@ examples:
   hsca report data.parquet -o data.html --text-column body
   hsca report talk.jsonl -o talk.html --as conversation
   hsca report turns.txt -o talk.html --as turns
+  hsca report index/ -o index.html
+  hsca report index/ -o lamp.html --query "who broke the lamp?"
 
 The page is one file that needs no network: open it in a browser. A saved engine or conversation map is shown as a
-conversation; other files as a corpus, unless --as says otherwise. With "turns", every text of the input is a turn of a
+conversation, and so are the records of an index; other files as a corpus, unless --as says otherwise. With "turns", every text of the input is a turn of a
 conversation: lines of a .txt file, records of other files.
 
 """
@@ -51,13 +53,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--as",
         dest="kind",
-        choices=["auto", "corpus", "conversation", "turns"],
+        choices=["auto", "corpus", "conversation", "turns", "index"],
         default="auto",
         help="what the input is (default: told from its first line)",
     )
     parser.add_argument(
         "--text-column", default="text", metavar="NAME", help="column that holds the text (default: text)"
     )
+    parser.add_argument("--query", metavar="TEXT", help="with an index: show what it finds, and why")
     parser.add_argument("--title", help="heading of the page (default: the name of the input)")
     parser.add_argument("--threads", type=whole_number, default=1, metavar="N", help="0: all usable CPUs (default: 1)")
 
@@ -71,9 +74,16 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.output!r} is one of the inputs and would be overwritten")
     title = args.title or ", ".join(os.path.basename(path.rstrip("/")) or path for path in args.paths)
     kind = _kind_of(args.paths) if args.kind == "auto" else args.kind
+    if args.query is not None and kind != "index":
+        raise UsageError("--query needs an index")
     failures = FailureLog(Progress(sys.stderr, enabled=False))
     if kind == "corpus":
         page = _corpus(args, title, failures)
+    elif kind == "index":
+        made = _index(args, title)
+        if made is None:
+            return INPUTS_FAILED
+        page = made
     else:
         from hsca_fast.report.conversation import conversation_report
 
@@ -89,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _kind_of(paths: list[str]) -> str:
     """A saved engine or map says so in its first line."""
+    if len(paths) == 1 and os.path.isfile(os.path.join(paths[0], "manifest.json")):
+        return "index"
     if len(paths) != 1 or not os.path.isfile(paths[0]):
         return "corpus"
     if paths[0].endswith(".npz"):
@@ -148,3 +160,37 @@ def _of_turns(args: argparse.Namespace, failures: FailureLog) -> ConversationMap
     with suppress(ValueError):  # nothing is left over
         engine.take_snapshot()
     return ConversationMap(engine.get_macro_context())
+
+
+def _index(args: argparse.Namespace, title: str) -> Page | None:
+    """The page of an index's records as a conversation, or of what it finds."""
+    from hsca_fast import (
+        ConversationMap,
+        HSCAEngine,
+        ModelMismatchError,
+        RetrievalPipeline,
+        SemanticIndex,
+        StoreLocked,
+        default_embedder,
+    )
+    from hsca_fast.report.conversation import conversation_report
+    from hsca_fast.report.query import query_report
+    from hsca_fast.vectors.storage import DamagedIndexError
+
+    if len(args.paths) != 1:
+        raise UsageError("an index is one directory")
+    (path,) = args.paths
+    try:
+        with SemanticIndex.open(path, embedder=default_embedder() if args.query else None, mode="r") as index:
+            if args.query is not None:
+                run = RetrievalPipeline(index).run(args.query, explain=True, candidate_trace=True, dry_run=True)
+                return query_report(run, query=args.query)
+            engine = HSCAEngine()
+            for records in index.iter_records():
+                engine.ingest_turns([record.text for record in records], threads=args.threads)
+    except (OSError, ValueError, ModelMismatchError, StoreLocked, DamagedIndexError) as error:
+        print(f"hsca: cannot read {path}: {error}", file=sys.stderr)
+        return None
+    with suppress(ValueError):  # nothing is left over
+        engine.take_snapshot()
+    return conversation_report(ConversationMap(engine.get_macro_context()), title=title)

@@ -99,7 +99,7 @@ class ChunkStream:
         self._is_block = chosen.boundary == "block"
         self._min_tokens = chosen.min_tokens
         if min_line_tokens is not None:
-            self._min_tokens = _whole_number("min_line_tokens", min_line_tokens, 1)
+            self._min_tokens = whole_number("min_line_tokens", min_line_tokens, 1)
         self._count_tokens = count_tokens
         self._restart()
 
@@ -169,7 +169,7 @@ def sentence_ids(tokens: Iterable[str], *, min_line_tokens: int = 10) -> Iterato
     >>> list(sentence_ids(["Milk", ":\n", "two", " or", " three", ".\n", "Eggs"], min_line_tokens=3))
     [0, 0, 0, 0, 0, 0, 1]
     """
-    least = _whole_number("min_line_tokens", min_line_tokens, 1)
+    least = whole_number("min_line_tokens", min_line_tokens, 1)
     sentence_id = n_tokens = 0
     for row, token in enumerate(tokens):
         check_text(token, f"tokens[{row}]")
@@ -202,7 +202,7 @@ def embedding_windows(
     (['a b c', 'a b c', 'b c d', 'c d'], ['a b', 'a b', 'c d', 'c d'])
     """
     texts, costs = _texts_and_costs(chunks, count_tokens)
-    budget = _whole_number("budget", budget, 0)
+    budget = whole_number("budget", budget, 0)
     windows = []
     for i, cost in enumerate(costs):
         first, last = i, i
@@ -237,7 +237,7 @@ def turn_pair_windows(
     >>> turn_pair_windows([("user", ["Why?", "Really?"]), ("assistant", ["Because.", "Yes."])])
     [['Why? Because.', 'Why? Really? Because.'], ['Why? Because.', 'Why? Because. Yes.']]
     """
-    budget = _whole_number("budget", budget, 0)
+    budget = whole_number("budget", budget, 0)
     counted = [_texts_and_costs(chunks, count_tokens) for _, chunks in messages]
     roles = [role for role, _ in messages]
     windows: list[list[str]] = []
@@ -295,9 +295,12 @@ def _texts_and_costs(chunks: Sequence[Chunk | str], count_tokens: CountTokens | 
     return texts, [chunk.n_tokens if isinstance(chunk, Chunk) else counted[row] for row, chunk in enumerate(chunks)]
 
 
-def _whole_number(name: str, value: int, least: int) -> int:
+def whole_number(name: str, value: int, least: int, most: int | None = None) -> int:
+    """`value` if it is an int of at least `least` and at most `most`; `name` is for the error."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, not {value}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, not {value}")
     return value

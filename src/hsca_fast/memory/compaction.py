@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -29,8 +30,11 @@ from hsca_fast.memory.preservation import (
 from hsca_fast.memory.summarizer import DENSITY, Draft, Summarizer, extractive_summary
 from hsca_fast.memory.turns import Turn, chronological
 from hsca_fast.ranking import estimate_tokens
+from hsca_fast.ranking.columns import count as checked_count
+from hsca_fast.ranking.columns import number
 
 TARGET_SIZE = 20
+MIN_TURNS = 2
 MAX_SUMMARY_TOKENS = 256  # one embedding window: a longer summary would be embedded only in part
 RETRY_DENSITY = 0.25
 MAX_EXPANSION_DEPTH = 3
@@ -40,7 +44,7 @@ Status = Literal["stored", "planned", "declined"]
 
 
 class CompactionError(RuntimeError):
-    """A store did not give back what was written to it; the sources stay unmarked."""
+    """A store did not give back what was written to it, or holds another summary under the id; the sources stay unmarked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +234,10 @@ def summary_id(session_id: str, source_ids: Iterable[str]) -> str:
     >>> summary_id("s1", ["a"])
     'summary:e34d1fb77f49bbb6'
     """
-    key = f"{session_id}:{','.join(source_ids)}"
+    ids = list(source_ids)
+    key = f"{session_id}:{','.join(ids)}"
+    if ":" in session_id or any("," in each for each in ids):  # the plain form would not tell ["a,b"] from ["a", "b"]
+        key = json.dumps([session_id, *ids])
     return "summary:" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -239,6 +246,7 @@ def compact_session(
     *,
     keep_recent: int,
     target_size: int = TARGET_SIZE,
+    min_turns: int = MIN_TURNS,
     summarizer: Summarizer | None = None,
     dry_run: bool = False,
     max_tokens: int = MAX_SUMMARY_TOKENS,
@@ -260,6 +268,9 @@ def compact_session(
         This many of the latest turns are never touched; pass at least the length of the recent tail.
     target_size
         Turns in a cluster; 0 and below mean 20.
+    min_turns
+        While fewer turns than this are left to condense they wait for more, so that compaction after every turn does not
+        make a summary of each; at least 1.
     dry_run
         Plan and summarise, write nothing.
     max_tokens
@@ -272,12 +283,13 @@ def compact_session(
     Raises
     ------
     CompactionError
-        A summary did not read back as written. Its sources stay unmarked.
+        A summary did not read back as written, or its id belongs to other sources. Its sources stay unmarked.
     """
     if isinstance(keep_recent, bool) or not isinstance(keep_recent, int) or keep_recent < 0:
         raise ValueError(f"keep_recent must be an int of at least 0, not {keep_recent!r}")
-    if max_tokens < 1:
-        raise ValueError(f"max_tokens must be at least 1, not {max_tokens}")
+    max_tokens = checked_count("max_tokens", max_tokens)
+    min_turns = checked_count("min_turns", min_turns)
+    threshold = number("threshold", threshold, -1.0, 1.0)
     count = count_tokens or estimate_tokens
     turns = chronological(index.session_turns())
     for row, turn in enumerate(turns):
@@ -297,11 +309,15 @@ def compact_session(
 
     eligible = [turn for turn in older if turn.id not in done]
     clusters = []
+    if 0 < len(eligible) < min_turns:
+        reason = f"{len(eligible)} of at least {min_turns} turns: they wait for more"
+        clusters.append(ClusterResult(tuple(turn.id for turn in eligible), "declined", reason))
+        eligible = []
     for rows in partition_chronological(eligible, target_size=target_size):
         cluster = eligible[rows.start : rows.stop]
         summary, reason = _summarize(index, cluster, summarizer, max_tokens, threshold, count, clock)
         if summary is not None and not dry_run:
-            _store(index, summary)
+            store_summary(index, summary)
         status: Status = "declined" if summary is None else "planned" if dry_run else "stored"
         clusters.append(ClusterResult(tuple(turn.id for turn in cluster), status, reason, summary))
     return CompactionReport(tuple(clusters), tuple(recovered), kept, dry_run)
@@ -314,8 +330,7 @@ def expand_summary(
 
     Each summary is opened once, so summaries that name each other end too. Raises KeyError when there is no such summary.
     """
-    if max_depth < 1:
-        raise ValueError(f"max_depth must be at least 1, not {max_depth}")
+    max_depth = checked_count("max_depth", max_depth)
     root = index.get_summary(summary_id)
     if root is None:
         raise KeyError(summary_id)
@@ -346,7 +361,11 @@ def _unmarked_summaries(index: CompactionStore, done: set[str]) -> list[SummaryR
     return records
 
 
-def _store(index: CompactionStore, record: SummaryRecord) -> None:
+def store_summary(index: CompactionStore, record: SummaryRecord) -> None:
+    """Write a summary, read it back, then mark its sources; CompactionError if it is not what was written."""
+    there = index.get_summary(record.id)
+    if there is not None and there.lineage.source_ids != record.lineage.source_ids:
+        raise CompactionError(f"{record.id} is the summary of other sources, from {there.lineage.source_ids[:1]} on")
     index.insert_summary(record)
     written = index.get_summary(record.id)
     if written is None or not written.same_as(record):
@@ -385,21 +404,26 @@ def _summarize(
     chosen: _Candidate | None = None
     fallback = ""
     if summarizer is not None and len(sources) > 1:
-        draft, fallback = _draft(summarizer, texts, max_tokens, cost, count)
-        if draft is not None:
-            chosen = judged(draft.text.strip(), summarizer.name, draft.confidence)
+        draft, note = _draft(summarizer, texts, max_tokens, cost, count)
+        if draft is None:
+            fallback = note
+        else:
+            chosen = judged(draft.text, note, draft.confidence)
             if not chosen.kept.passes(threshold):
                 fallback = f"align {chosen.kept.align:.4f} is below {threshold:g}"
                 chosen = None
-    # The second try is for clusters that 0.4 of the turns do not shorten.
-    tries = ((DENSITY, max_tokens), (RETRY_DENSITY, min(max_tokens, cost // 2)))
+    # The second try is for clusters that 0.4 of the turns do not shorten; half of one turn would not be its summary.
+    tries = [(DENSITY, max_tokens)]
+    if len(sources) > 1:
+        tries.append((RETRY_DENSITY, min(max_tokens, cost // 2)))
     for density, cap in tries:
         if chosen is None and cap >= 1:
             text = extractive_summary(texts, vectors, density=density, max_tokens=cap, count_tokens=count).text
             if text and count(text) < cost:
                 chosen = judged(text, "extractive" if len(sources) > 1 else "trivial")
     if chosen is None:
-        reason = f"no summary is shorter than its {len(sources)} source{'s' * (len(sources) > 1)} of {cost} tokens"
+        them = f"its {len(sources)} source{'s' * (len(sources) > 1)} of {cost} tokens"
+        reason = f"no whole sentences within {max_tokens} tokens are shorter than {them}"
         return None, f"{fallback}; {reason}" if fallback else reason
     decoder = chosen.decoder_confidence
     confidence = summary_confidence(chosen.kept, decoder_confidence=decoder)
@@ -429,20 +453,35 @@ def _summarize(
 def _draft(
     summarizer: Summarizer, texts: Sequence[str], max_tokens: int, cost: int, count: Callable[[str], int]
 ) -> tuple[Draft | None, str]:
-    """The summariser's draft if it can be used, else None and why not."""
-    try:
+    """The summariser's draft if it can be used, and the summariser's name; else None and why not."""
+    name = type(summarizer).__name__
+    try:  # a model may fail in any way; compaction goes on without it
+        if not isinstance(summarizer.name, str):
+            return None, f"{name} has a name of type {type(summarizer.name).__name__}"
+        name = summarizer.name
         draft = summarizer.summarize(texts, max_tokens=max_tokens)
-    except Exception as error:  # a model may fail in any way; compaction goes on without it
-        return None, f"{summarizer.name} raised {type(error).__name__}: {error}"
+    except Exception as error:
+        return None, f"{name} raised {_told(error)}"
     if not isinstance(draft, Draft):
-        return None, f"{summarizer.name} returned {type(draft).__name__}"
+        return None, f"{name} returned {type(draft).__name__}"
+    if not isinstance(draft.text, str):
+        return None, f"{name} returned a text of type {type(draft.text).__name__}"
     text = draft.text.strip()
     if not text:
-        return None, f"{summarizer.name} returned no text"
-    if draft.confidence is not None and not math.isfinite(draft.confidence):
-        return None, f"{summarizer.name} returned the confidence {draft.confidence}"
+        return None, f"{name} returned no text"
+    try:
+        confidence = None if draft.confidence is None else number("confidence", draft.confidence, -math.inf)
+    except (TypeError, ValueError) as error:
+        return None, f"{name}: {error}"
     if count(text) > max_tokens:
-        return None, f"{summarizer.name} returned {count(text)} tokens where {max_tokens} were asked for"
+        return None, f"{name} returned {count(text)} tokens where {max_tokens} were asked for"
     if count(text) >= cost:
-        return None, f"{summarizer.name} returned {count(text)} tokens for sources of {cost}"
-    return draft, ""
+        return None, f"{name} returned {count(text)} tokens for sources of {cost}"
+    return Draft(text, confidence), name
+
+
+def _told(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # an exception that cannot be printed is still one
+        return type(error).__name__

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hsca_fast.memory.catalog import STATUSES, Access, Row, State, Status
+from hsca_fast.memory.columns import RecordColumns
 from hsca_fast.memory.eviction import Eviction, least_used
 from hsca_fast.memory.filters import Where, check_where
 from hsca_fast.memory.records import ChunkLike, Hit, Incoming, Record, checked_text, finite, id_bytes, incoming
@@ -320,6 +321,50 @@ class SemanticIndex:
         with self._store.reading() as tip:
             last = tip.last_sequence
         return self._iterate(batch_size, after, last, where, include_archived)
+
+    def iter_columns(self, batch_size: int = 5000, *, after: int = 0) -> Iterator[RecordColumns]:
+        """The numbers of all records there are now, archived and deleted ones too; many times as fast as the records."""
+        batch_size = as_count(batch_size, "batch_size", least=1)
+        after = as_count(after, "after")
+        with self._store.reading() as tip:
+            last = tip.last_sequence
+        while after < last:
+            stop = min(last, after + batch_size)
+            with self._store.reading():
+                timestamps = np.array(self._store.catalog.timestamps(after, stop), np.float64)
+                states = self._store.catalog.states_between(after, stop)
+                live = self._store.view.status()[after:stop] == 0
+            last_access = np.full(stop - after, np.nan)
+            superseded, compacted = np.zeros(stop - after, bool), np.zeros(stop - after, bool)
+            for state in states:
+                row = state.sequence - after - 1
+                last_access[row] = np.nan if state.last_access is None else state.last_access
+                superseded[row] = state.superseded_by is not None
+                compacted[row] = state.compacted_into is not None
+            yield RecordColumns(
+                np.arange(after + 1, stop + 1), live.copy(), timestamps, last_access, superseded, compacted
+            )
+            after = stop
+
+    def records_at(self, sequences: Sequence[int]) -> list[Record]:
+        """Records by sequence number; KeyError names the first that is not there."""
+        with self._store.reading() as tip:
+            for sequence in sequences:
+                if not 1 <= sequence <= tip.last_sequence:
+                    raise KeyError(sequence)
+            return self._records(list(sequences))
+
+    def value_counts(self, name: str) -> dict[Any, int]:
+        """How many live records have each value of a metadata key that is a str, a number or a bool."""
+        with self._store.reading():
+            column = self._store.view.column(name)
+            live = self._store.view.status() == 0
+            counts = np.bincount(column.codes[live], minlength=len(column.values)).tolist()
+            return {
+                value: count
+                for value, count in zip(column.values, counts, strict=True)
+                if count and isinstance(value, (str, int, float))
+            }
 
     def _iterate(
         self, batch_size: int, after: int, last: int, where: Where | None, include_archived: bool

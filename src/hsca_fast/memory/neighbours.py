@@ -29,8 +29,9 @@ def smooth_neighbours(
 
     Examples
     --------
-    >>> smooth_neighbours([[1, 0], [0, 1]], reach=1, weight=0.75).astype(float).round(2).tolist()
-    [[0.8, 0.6], [0.6, 0.8]]
+    >>> smooth_neighbours([[1, 0], [0, 1]], reach=1, weight=0.75)
+    array([[0.8, 0.6],
+           [0.6, 0.8]], dtype=float32)
     """
     reach = count("reach", reach)
     weight, decay = number("weight", weight, 0.0, 1.0), number("decay", decay, 0.0, 1.0)

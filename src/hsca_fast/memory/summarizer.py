@@ -60,7 +60,7 @@ class Extract:
     similarity
         Mean cosine of the picked with the mean of all, clamped to [0, 1].
     is_cut
-        No picked text fitted the cap, so `text` is only the beginning of the nearest.
+        No picked text fitted the cap, so `text` is the first sentences of the nearest; "" when not even one fits.
     """
 
     text: str
@@ -80,7 +80,7 @@ def extractive_summary(
     """The ceil(density * n) texts nearest to the mean of all, in time order.
 
     Ties go to the earlier text. Under a cap the nearest are taken first and those that do not fit are passed over; when
-    none fits, the nearest is cut after a sentence, or after a word if need be.
+    none fits, the nearest is cut after a sentence: half a sentence may say the opposite of the whole.
 
     Parameters
     ----------
@@ -136,16 +136,13 @@ def _fitting(texts: Sequence[str], nearest: Sequence[int], max_tokens: int, coun
 
 
 def _cut(text: str, max_tokens: int, count: Callable[[str], int]) -> str:
-    """The longest beginning of `text` within the cap that ends after a sentence, else after a word, else ""."""
-    spans = segment(text)
-    for ends in (spans.sentences[:, 1].tolist(), spans.words[:, 1].tolist()):
-        low, high = 0, len(ends)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if count(text[: ends[middle - 1]].strip()) <= max_tokens:
-                low = middle
-            else:
-                high = middle - 1
-        if low:
-            return text[: ends[low - 1]].strip()
-    return ""
+    """The longest beginning of `text` within the cap that ends after a sentence, else ""."""
+    ends = segment(text).sentences[:, 1].tolist()
+    low, high = 0, len(ends)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count(text[: ends[middle - 1]].strip()) <= max_tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return text[: ends[low - 1]].strip() if low else ""

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
+from hsca_fast.ranking.columns import number
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -42,10 +44,7 @@ class Turn:
             if not isinstance(getattr(self, field), str):
                 raise TypeError(f"{field} must be str, not {type(getattr(self, field)).__name__}")
         if self.timestamp is not None:
-            if isinstance(self.timestamp, bool) or not isinstance(self.timestamp, (int, float)):
-                raise TypeError(f"timestamp must be a number, not {type(self.timestamp).__name__}")
-            if not math.isfinite(self.timestamp):
-                raise ValueError(f"timestamp must be finite, not {self.timestamp}")
+            object.__setattr__(self, "timestamp", number("timestamp", self.timestamp, -math.inf))
 
 
 _NAMES = frozenset(field.name for field in fields(Turn))

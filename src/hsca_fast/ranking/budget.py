@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -25,7 +26,7 @@ def fit_budget(
     costs
         Finite and not negative. Without `scores` they are in rank order already.
     budget
-        At least 0. The costs of the rows never add up to more.
+        At least 0. The costs of the rows never add up to more (integers are summed exactly, floats with compensation).
     scores
         Ranks the rows by (score descending, row ascending). Only as many are sorted as the budget asks for.
     policy
@@ -41,17 +42,19 @@ def fit_budget(
     """
     if policy not in ("prefix", "first_fit"):
         raise ValueError(f"policy must be 'prefix' or 'first_fit', not {policy!r}")
-    budget = number("budget", budget, 0.0)
+    limit = number("budget", budget, 0.0)
+    if limit > budget:  # an int that float64 rounds up
+        limit = math.nextafter(limit, 0.0)
     given = _costs(costs)
     if scores is None:
-        rows = _native.fit_budget(given, budget, policy)
+        rows = _native.fit_budget(given, limit, policy)
         if rows is None:
             _refuse(given)
         return rows
     (ranked,) = float_columns(scores=scores)
     if len(ranked) != len(given):
         raise ValueError(f"scores has {len(ranked)} elements but costs has {len(given)}")
-    rows = _native.fit_budget_scored(ranked, given, budget, policy)
+    rows = _native.fit_budget_scored(ranked, given, limit, policy)
     if rows is None:
         refuse_if_not_finite(scores=ranked)
         _refuse(given)
@@ -59,9 +62,9 @@ def fit_budget(
 
 
 def _costs(costs: npt.ArrayLike) -> npt.NDArray[Any]:
-    array = np.asarray(costs)
-    if array.ndim == 1 and array.dtype in (np.int32, np.int64):
-        return np.ascontiguousarray(array)
+    array = np.asanyarray(costs)
+    if type(array) is np.ndarray and array.ndim == 1 and array.dtype in (np.int32, np.int64):
+        return np.require(array, requirements=("C", "A"))
     (floats,) = float_columns(costs=array)
     return np.ascontiguousarray(floats, np.float64)
 

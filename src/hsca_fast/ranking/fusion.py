@@ -26,9 +26,9 @@ def fuse_ranks(
         Each best first: (id, score) pairs, plain ids, or a mapping from id to score. A tuple is always a pair, so ids that
         are tuples need scores. Of an id that a ranking names twice the first counts.
     weights
-        One each, at least 0; None weighs all alike, with 1.
+        One each, from 0 to 10⁹; None weighs all alike, with 1.
     k
-        Above 0; the larger, the less the first ranks stand out.
+        At least 10⁻⁹; the larger, the less the first ranks stand out.
     damping
         A ranking whose scores have a variance below this says little: its weight is multiplied by
         max(1/2, variance / damping), and all weights are rescaled to their old sum. Needs scores; None does nothing.
@@ -38,11 +38,12 @@ def fuse_ranks(
     >>> [item for item, _ in fuse_ranks([["a", "b", "c"], ["b", "c", "d"]])]
     ['b', 'c', 'a', 'd']
     """
-    k = number("k", k, 0.0)
-    if k == 0:
-        raise ValueError("k must be above 0, not 0")
+    k = number("k", k, 1e-9)
+    rankings = list(rankings)
     used = (
-        [1.0] * len(rankings) if weights is None else [number(f"weights[{i}]", w, 0.0) for i, w in enumerate(weights)]
+        [1.0] * len(rankings)
+        if weights is None
+        else [number(f"weights[{i}]", w, 0.0, 1e9) for i, w in enumerate(weights)]
     )
     if len(used) != len(rankings):
         raise ValueError(f"weights has {len(used)} elements but there are {len(rankings)} rankings")
@@ -77,7 +78,7 @@ def _damped(weights: list[float], scores: list[list[float] | None], damping: flo
         if values is None:
             raise ValueError(f"damping needs scores, but rankings[{i}] holds plain ids")
         mean = sum(values) / len(values) if values else 0.0
-        variance = sum((v - mean) ** 2 for v in values) / len(values) if values else 0.0
+        variance = sum((v - mean) * (v - mean) for v in values) / len(values) if values else 0.0
         if variance < damping:
             damped[i] *= max(0.5, variance / damping)
     total = sum(damped)

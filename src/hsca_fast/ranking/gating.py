@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hsca_fast._native import ranking as _native
 from hsca_fast._native.inputs import Texts, string_columns, thread_count
-from hsca_fast.ranking.columns import count, number
+from hsca_fast.ranking.columns import count, number, triple
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,7 @@ class GatingConfig:
         for name in ("repeat_cap", "saturation_cap"):
             count(name, getattr(self, name))
         for name in ("conversational_weights", "technical_weights"):
-            weights = tuple(getattr(self, name))
-            if len(weights) != 3:
-                raise ValueError(f"{name} must be three numbers, not {len(weights)}")
-            for i, weight in enumerate(weights):
-                number(f"{name}[{i}]", weight, 0.0, 1.0)
+            weights = triple(name, getattr(self, name), 0.0, 1.0)
             if abs(sum(weights) - 1.0) > 1e-9:
                 raise ValueError(f"{name} must add up to 1, not {sum(weights)!r}")
 

@@ -27,13 +27,14 @@ inline bool ranks_before(const ScoredRow<T>& a, const ScoredRow<T>& b) noexcept 
 template <class T>
 class BestRows {
   public:
-    explicit BestRows(std::size_t k) : k_(k) { rows_.reserve(2 * k + kSlack); }
+    explicit BestRows(std::size_t k) : k_(k) {}
 
     // A later row matters only if its score is above this.
     T floor() const noexcept { return floor_; }
 
     // Rows come in ascending order, so that of equal scores the first stays.
     void offer(std::span<const T> scores, std::int64_t first_row) {
+        rows_.reserve(2 * k_ + kSlack);
         for (std::size_t i = 0; i < scores.size(); ++i) {
             if (!(scores[i] > floor_)) continue;
             rows_.push_back({scores[i], first_row + static_cast<std::int64_t>(i)});

@@ -3,7 +3,8 @@
 //   prefix     the longest prefix of the ranking whose summed cost is at most the budget; the first overflow stops
 //   first_fit  every row in rank order that still fits
 //
-// Costs are finite and not negative; they are summed in float64 in rank order, which is exact for integers below 2^53.
+// Costs are finite and not negative. Integers are summed exactly, up to 2^63 - 1 whatever the budget; floats in rank
+// order with the lost bits carried along.
 #pragma once
 
 #include <cstddef>

@@ -9,6 +9,8 @@
 // unspaced script count whatever the length. No stop words, no stemming.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -27,16 +29,26 @@ std::vector<std::string> extract_keywords(std::string_view text, TermKind kind, 
 // Keywords looked up by their bytes.
 class KeywordSet {
   public:
-    // Folds each keyword as a text's characters are; repeated ones count once.
+    // Folds each keyword as a text's characters are; repeated ones count once, empty ones not at all.
     KeywordSet(std::span<const std::string_view> keywords, TermKind kind);
 
     std::size_t size() const noexcept { return words_.size(); }
     TermKind kind() const noexcept { return kind_; }
     // Number of the keyword, or -1.
     std::int64_t find(std::string_view term) const noexcept;
+    // False when no keyword starts with this byte, or none has this many bytes.
+    bool may_hold(unsigned char first, std::size_t length) const noexcept {
+        return starts_[first] && (lengths_ & length_bit(length)) != 0;
+    }
 
   private:
+    static std::uint64_t length_bit(std::size_t length) noexcept {
+        return std::uint64_t(1) << std::min<std::size_t>(length, 63);
+    }
+
     TermKind kind_;
+    std::array<bool, 256> starts_{};
+    std::uint64_t lengths_ = 0;
     std::vector<std::string> words_;
     std::vector<std::int32_t> slots_;  // open addressing; -1 is free
 };

@@ -1,0 +1,81 @@
+"""What repeats a better candidate is left out: by its text, by its letters, by its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hsca_fast.retrieval.ngrams import near_copies
+from hsca_fast.retrieval.phases.phase import Phase
+from hsca_fast.retrieval.profile import RetrievalProfile
+from hsca_fast.retrieval.run import Run
+from hsca_fast.vectors.dedup import deduplicate
+
+
+class ExactDuplicates(Phase):
+    """Of equal texts, blanks apart, the first stays."""
+
+    name = "exact_dedup"
+
+    def wanted(self, profile: RetrievalProfile) -> bool:
+        return profile.exact_dedup_enabled
+
+    def apply(self, run: Run) -> None:
+        first: dict[str, int] = {}
+        of: dict[int, int] = {}
+        for row in run.order.tolist():
+            text = " ".join(run.pool.records[row].text.split())
+            if first.setdefault(text, row) != row:
+                of[row] = first[text]
+        _drop_copies(run, self.name, of, lambda row: f"same text as {run.pool.ids[of[row]]}")
+
+
+class NgramDuplicates(Phase):
+    """Of texts that share most of their letters' n-grams the first stays."""
+
+    name = "ngram_dedup"
+
+    def wanted(self, profile: RetrievalProfile) -> bool:
+        return profile.ngram_dedup_enabled
+
+    def apply(self, run: Run) -> None:
+        rows = run.order.tolist()
+        profile = run.profile
+        texts = [run.pool.records[row].text for row in rows]
+        copies = near_copies(texts, size=profile.ngram_dedup_size, threshold=profile.ngram_dedup_threshold)
+        of = {rows[copy]: rows[first] for copy, (first, _) in copies.items()}
+        share = {rows[copy]: share for copy, (_, share) in copies.items()}
+        _drop_copies(
+            run,
+            self.name,
+            of,
+            lambda row: f"{profile.ngram_dedup_size}-grams like {run.pool.ids[of[row]]}: {share[row]:.4f}",
+        )
+
+
+class SemanticDuplicates(Phase):
+    """Of candidates connected by high cosines the best stays."""
+
+    name = "semantic_dedup"
+
+    def wanted(self, profile: RetrievalProfile) -> bool:
+        return profile.semantic_dedup_enabled
+
+    def apply(self, run: Run) -> None:
+        rows = run.order
+        if not len(rows):
+            return
+        found = deduplicate(run.unit_vectors()[rows], run.score[rows], threshold=run.profile.semantic_dedup_threshold)
+        heads = rows[found.keep]
+        of = {int(row): int(heads[label]) for row, label in zip(rows, found.labels, strict=True) if row != heads[label]}
+        _drop_copies(run, self.name, of, lambda row: f"in the cluster of {run.pool.ids[of[row]]}")
+
+
+def _drop_copies(run: Run, phase: str, of: dict[int, int], why: Callable[[int], str]) -> None:
+    kept = run.order if not of else np.array([row for row in run.order.tolist() if row not in of], np.int64)
+    run.keep(kept, phase, lambda row: (why(row), {"duplicate_of": run.pool.ids[of[row]]}))
+    run.fire(
+        "post_dedup",
+        lambda: {"phase": phase, "duplicates": {run.pool.ids[row]: run.pool.ids[head] for row, head in of.items()}},
+    )

@@ -1,0 +1,42 @@
+"""Recall: the pool of candidates, each with its relevance."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from hsca_fast.ranking.relevance import blended_relevance
+from hsca_fast.retrieval.phases.phase import Phase
+from hsca_fast.retrieval.run import Run
+
+
+class Recall(Phase):
+    """k · `candidate_pool_multiplier` candidates, filtered before they are counted."""
+
+    name = "recall"
+    vital = True
+
+    def apply(self, run: Run) -> None:
+        recalled = run.evidence.recall(run.asked, run.terms)
+        run.order = run.add_candidates(recalled)
+        cosine = np.array([each.cosine or 0.0 for each in recalled])
+        lexical = np.array([each.lexical or 0.0 for each in recalled])
+        run.move(self.name, "cosine_similarity", cosine.clip(0.0, 1.0), "cosine with the query")
+        run.move(self.name, "lexical_match", blended_relevance(cosine, lexical), "words of the query, by BM25")
+        run.order = run.rank(run.order)
+        run.trace["total_candidates_in"] = len(recalled)
+        run.trace["wing_counts"] = run.evidence.wing_counts()
+        run.trace["wings_in_pool"] = dict(Counter(wing for wing in run.pool.wings if wing is not None))
+        if run.tracing:
+            run.steps += [
+                {
+                    "phase": self.name,
+                    "action": "not_in_pool",
+                    "wing": wing,
+                    "reason": f"none of the {n} records of wing {wing!r} is in the pool of {len(recalled)}",
+                }
+                for wing, n in run.trace["wing_counts"].items()
+                if wing not in run.trace["wings_in_pool"]
+            ]
+        run.fire("post_recall", lambda: {"candidates": run.described(run.order.tolist())})

@@ -1,0 +1,239 @@
+"""One retrieval under way: its candidates, their scores, and an account of everything that moved or left.
+
+Scores are multiples of 2⁻⁴⁰. Sums and differences of such numbers are exact, so what the phases added to a score sums to
+it to the last bit, in any order, and watching a retrieval cannot change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hsca_fast._native.vectors import dot_products
+from hsca_fast.ranking.costs import CountTokens
+from hsca_fast.retrieval.evidence import Asked, Evidence, Recalled
+from hsca_fast.retrieval.hooks import Hooks
+from hsca_fast.retrieval.profile import RetrievalProfile
+from hsca_fast.retrieval.store import Float32, RecordCache, RetrievalStore, StoredRecord
+from hsca_fast.vectors.embedder import unit_rows
+
+Rows = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float64]
+_STEPS = 2.0**40
+
+#: What may be part of a score, in the order of the pipeline.
+COMPONENTS = (
+    "cosine_similarity",
+    "lexical_match",
+    "keyword_coverage",
+    "age_decay",
+    "ltp_boost",
+    "association_boost",
+    "tagging_boost",
+    "query_expansion_penalty",
+    "supersede_penalty",
+    "mmr_penalty",
+    "wing_diversity_penalty",
+    "pinned_boost",
+)
+
+
+def on_grid(values: Scores) -> Scores:
+    """The nearest multiples of 2⁻⁴⁰."""
+    rounded: Scores = np.rint(values * _STEPS) / _STEPS
+    return rounded
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreEvent:
+    """A phase changed the score of a record by `delta`."""
+
+    phase: str
+    component: str
+    delta: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """Score events of many records at once."""
+
+    phase: str
+    component: str
+    rows: Rows | None  # None: all
+    deltas: Scores
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Why a candidate is not among the results."""
+
+    phase: str
+    reason: str
+    more: Mapping[str, Any]
+
+
+class Pool:
+    """Candidates, a row each. Rows are added, never removed."""
+
+    def __init__(self) -> None:
+        self.recalled: list[Recalled] = []
+        self.records: list[StoredRecord] = []
+        self.ids: list[str] = []
+        self.wings: list[str | None] = []
+        self._row: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def add(self, recalled: Iterable[Recalled], records: Iterable[StoredRecord]) -> None:
+        for each, record in zip(recalled, records, strict=True):
+            self._row[record.id] = len(self.ids)
+            self.recalled.append(each)
+            self.records.append(record)
+            self.ids.append(record.id)
+            wing = record.metadata.get("wing")
+            self.wings.append(wing if wing is None or isinstance(wing, str) else str(wing))
+
+    def find(self, record_id: str) -> int | None:
+        return self._row.get(record_id)
+
+    def timestamps(self) -> Scores:
+        return np.array([record.timestamp for record in self.records], np.float64)
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """The state that phases read and change. Arrays are replaced, never written to."""
+
+    store: RetrievalStore
+    records: RecordCache
+    profile: RetrievalProfile
+    asked: Asked
+    k: int
+    evidence: Evidence
+    hooks: Hooks
+    explain: bool
+    tracing: bool
+    max_tokens: int | None = None
+    count_tokens: CountTokens | None = None
+    pool: Pool = field(default_factory=Pool)
+    score: Scores = field(default_factory=lambda: np.empty(0))
+    order: Rows = field(default_factory=lambda: np.empty(0, np.int64))  # rows still in play, best first
+    before_diversity: Rows = field(default_factory=lambda: np.empty(0, np.int64))
+    terms: list[str] = field(default_factory=list)  # of past queries
+    pinned: list[int] = field(default_factory=list)  # rows, in front of all others
+    stopped: bool = False  # there is nothing to go on with
+    truncated: bool = False
+    warnings: list[str] = field(default_factory=list)
+    trace: dict[str, Any] = field(default_factory=dict)
+    steps: list[dict[str, Any]] = field(default_factory=list)  # of the trace, that are not about one candidate
+    notes: dict[int, dict[str, Any]] = field(default_factory=dict)
+    drops: dict[int, Drop] = field(default_factory=dict)
+    hook_errors: list[str] = field(default_factory=list)
+    _moves: list[_Move] = field(default_factory=list)
+    _vectors: Float32 | None = None
+
+    # ---- candidates
+
+    def add_candidates(self, recalled: Sequence[Recalled]) -> Rows:
+        """New rows with a score of 0, not yet in play."""
+        first = len(self.pool)
+        self.pool.add(recalled, self.records.get_many([each.id for each in recalled]))
+        self.score = np.concatenate([self.score, np.zeros(len(recalled))])
+        self._vectors = None
+        return np.arange(first, len(self.pool))
+
+    def unit_vectors(self) -> Float32:
+        """Of all candidates, of length 1."""
+        if self._vectors is None:
+            self._vectors = (
+                unit_rows(self.store.vectors(self.pool.ids)) if len(self.pool) else np.empty((0, 1), np.float32)
+            )
+        return self._vectors
+
+    def cosines(self, rows: Rows, others: Rows) -> Scores:
+        """[rows, others], the same bits on every machine."""
+        units = self.unit_vectors()
+        return dot_products(units[rows], units[others]).astype(np.float64)
+
+    def rank(self, rows: Rows) -> Rows:
+        """By (score descending, id ascending)."""
+        order = rows[np.argsort(-self.score[rows], kind="stable")]
+        ranked = self.score[order]
+        if (ranked[1:] == ranked[:-1]).any():
+            ids, score = self.pool.ids, self.score
+            order = np.array(sorted(order.tolist(), key=lambda row: (-score[row], ids[row])), np.int64)
+        return order
+
+    # ---- scores
+
+    def move(self, phase: str, component: str, after: Scores, reason: str, rows: Rows | None = None) -> None:
+        """Give rows (None: all) new scores, and note what changed."""
+        after = on_grid(after)
+        if rows is None:
+            deltas, score = after - self.score, after
+        else:
+            deltas, score = after - self.score[rows], self.score.copy()
+            score[rows] = after
+        self.score = score
+        self._moves.append(_Move(phase, component, rows, deltas, reason))
+        if self.hooks.wanted("post_score_event"):
+            ids = self.pool.ids
+            for row, delta in zip(range(len(ids)) if rows is None else rows.tolist(), deltas.tolist(), strict=True):
+                event = {
+                    "phase": phase,
+                    "component": component,
+                    "delta": delta,
+                    "reason": reason,
+                    "drawer_id": ids[row],
+                }
+                self.fire("post_score_event", event.copy)
+
+    def breakdowns(self, rows: Sequence[int]) -> list[dict[str, float]]:
+        """What the score of each row is made of; the parts sum to `final_score` exactly."""
+        parts = np.zeros((len(COMPONENTS), len(self.pool)))
+        for move in self._moves:
+            of_component = parts[COMPONENTS.index(move.component)]
+            if move.rows is None:
+                of_component[: len(move.deltas)] += move.deltas
+            else:
+                of_component[move.rows] += move.deltas
+        return [
+            dict(zip((*COMPONENTS, "final_score"), (*values, score), strict=True))
+            for values, score in zip(parts[:, rows].T.tolist(), self.score[rows].tolist(), strict=True)
+        ]
+
+    def events(self, row: int) -> list[ScoreEvent]:
+        """Everything that moved the score of a row."""
+        found = []
+        for move in self._moves:
+            at = row if move.rows is None else next(iter(np.flatnonzero(move.rows == row).tolist()), None)
+            if at is not None and at < len(move.deltas):
+                found.append(ScoreEvent(move.phase, move.component, float(move.deltas[at]), move.reason))
+        return found
+
+    # ---- what leaves, and who watches
+
+    def keep(self, kept: Rows, phase: str, why: Callable[[int], tuple[str, Mapping[str, Any]]]) -> None:
+        """Only `kept` stay in play, in that order; `why` is asked about the others if somebody wants to know."""
+        if self.tracing:
+            staying = set(kept.tolist())
+            for row in self.order.tolist():
+                if row not in staying:
+                    self.drops[row] = Drop(phase, *why(row))
+        self.order = kept
+
+    def fire(self, name: str, context: Callable[[], dict[str, Any]]) -> None:
+        if self.hooks.wanted(name):
+            self.hooks.fire(name, context, self.hook_errors)
+
+    def described(self, rows: Iterable[int]) -> list[dict[str, Any]]:
+        """Candidates for the contexts of hooks."""
+        pool = self.pool
+        return [{"drawer_id": pool.ids[row], "wing": pool.wings[row], "score": float(self.score[row])} for row in rows]
