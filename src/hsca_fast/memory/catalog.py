@@ -199,7 +199,6 @@ class Catalog:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-                connection.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KIB}")
             except BaseException:
                 connection.close()
                 raise
@@ -637,4 +636,6 @@ def _state_crc(state: State) -> int:
 
 
 def _open(uri: str) -> sqlite3.Connection:
-    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30.0)
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30.0)
+    connection.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KIB}")
+    return connection
