@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from hsca_fast.adapters.frontends import require
 
@@ -70,11 +70,14 @@ class HSCAPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
+        vectors = [node.node.embedding for node in nodes]
+        # With vectors and without a budget nobody asks for the texts.
+        needs_texts = self.max_tokens is not None or any(vector is None for vector in vectors)
         candidates = Candidates(
             "nodes",
-            _Texts(nodes),
-            [node.node.embedding for node in nodes],
-            [None if self.rescore else node.score for node in nodes],
+            [_text(node.node) for node in nodes] if needs_texts else [None] * len(nodes),
+            vectors,
+            [None] * len(nodes) if self.rescore else [node.score for node in nodes],
         )
         chosen = select(
             candidates,
@@ -87,27 +90,6 @@ class HSCAPostprocessor(BaseNodePostprocessor):
             NodeWithScore(node=_with_breakdown(nodes[row].node, breakdown), score=breakdown["score"])
             for row, breakdown in zip(chosen.rows.tolist(), chosen.breakdowns(), strict=True)
         ]
-
-
-class _Texts(Sequence[str]):
-    """The nodes' texts, made when asked for: with vectors and without a budget nobody asks."""
-
-    def __init__(self, nodes: list[NodeWithScore]) -> None:
-        self._nodes = nodes
-
-    def __len__(self) -> int:
-        return len(self._nodes)
-
-    @overload
-    def __getitem__(self, i: int) -> str: ...
-    @overload
-    def __getitem__(self, i: slice) -> list[str]: ...
-    def __getitem__(self, i: int | slice) -> str | list[str]:
-        if isinstance(i, slice):
-            return [self[j] for j in range(*i.indices(len(self)))]
-        node = self._nodes[i].node
-        text: str = node.text if type(node) is TextNode else node.get_content(metadata_mode=MetadataMode.NONE)
-        return text
 
 
 class HSCARetriever(BaseRetriever):
@@ -148,6 +130,11 @@ class HSCARetriever(BaseRetriever):
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._retrieve, query_bundle)
+
+
+def _text(node: BaseNode) -> str:
+    text: str = node.text if type(node) is TextNode else node.get_content(metadata_mode=MetadataMode.NONE)
+    return text
 
 
 def _with_breakdown(node: BaseNode, breakdown: dict[str, Any]) -> BaseNode:

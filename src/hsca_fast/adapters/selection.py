@@ -142,7 +142,8 @@ def select(
     steps["after_threshold"] = len(rows)
     stands_for = np.ones(n, np.int64)
     if options.similarity_threshold is not None:
-        found = deduplicate(vectors[rows], scores[rows], threshold=options.similarity_threshold)
+        left = vectors if len(rows) == n else vectors[rows]
+        found = deduplicate(left, scores[rows], threshold=options.similarity_threshold)
         stands_for[rows[found.keep]] = np.bincount(found.labels, minlength=len(found.keep))
         steps["clusters_merged"] = found.clusters_merged
         rows = rows[found.keep]
