@@ -10,11 +10,14 @@ from functools import cache
 import numpy as np
 import pytest
 from memory_store import MemoryIndex, MemoryRecord
-from retrieval_corpus import passages
+from retrieval_corpus import passages, planted_duplicates
 
 from hsca_fast import (
+    CallableEmbedder,
     RetrievalPipeline,
     RetrievalProfile,
+    SemanticIndex,
+    compress,
     default_embedder,
 )
 

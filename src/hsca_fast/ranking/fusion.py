@@ -82,7 +82,7 @@ def fuse_scores(
     Examples
     --------
     >>> [(item, round(score, 3)) for item, score in fuse_scores([{"a": 9.0, "b": 8.0, "c": 1.0}, {"b": 0.7, "c": 0.1}])]
-    [('b', 0.805), ('a', 0.469), ('c', 0.231)]
+    [('b', 0.686), ('a', 0.48), ('c', 0.231)]
     """
     used = (
         [1.0] * len(rankings) if weights is None else [number(f"weights[{i}]", w, 0.0) for i, w in enumerate(weights)]
