@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsca_fast import HashEmbedder, ModelMismatchError, SearchSettings, SemanticIndex, StoreLocked, default_embedder
+from hsca_fast import (
+    HashEmbedder,
+    ModelMismatchError,
+    SearchSettings,
+    SemanticIndex,
+    StoreLocked,
+    default_embedder,
+    fuse_scores,
+)
 from hsca_fast.memory.search import top_rows
 from hsca_fast.vectors.embedder import CallableEmbedder
 
@@ -160,11 +168,14 @@ def test_both_arms_are_reported(tmp_path):
                 index.vectors([hit.id])[0] @ default_embedder().embed_query("which lamp?")
             )
         settings = index.settings
-        for hit in hits:
-            fused = settings.vector_weight / (60 + hit.vector_rank)
-            if hit.lexical_rank is not None:
-                fused += settings.lexical_weight / (60 + hit.lexical_rank)
-            assert hit.score == pytest.approx(fused)
+        fused = fuse_scores(
+            [
+                {hit.id: hit.vector_score for hit in hits},
+                {hit.id: hit.lexical_score for hit in hits if hit.lexical_score is not None},
+            ],
+            weights=[settings.vector_weight, settings.lexical_weight],
+        )
+        assert {hit.id: hit.score for hit in hits} == pytest.approx(dict(fused), rel=1e-6)
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
         only = index.query("which lamp?", vector=False)
         assert {hit.id for hit in only} == {ids[0], ids[3]}
@@ -273,10 +284,14 @@ def test_bad_where(index, where, message):
 def test_records_near_the_position_gain(index):
     index.append(["lamp"] * 50)
     assert [hit.sequence for hit in index.query("lamp", k=3)] == [1, 2, 3]
-    near = {hit.sequence: hit.score for hit in index.query("lamp", k=50, context_position=-1)}
+    near = index.query("lamp", k=50, context_position=-1)
+    assert [hit.sequence for hit in near] == list(range(50, 0, -1))
     plain = {hit.sequence: hit.score for hit in index.query("lamp", k=50)}
-    weight = index.settings.position_weight
-    assert {i: near[i] - plain[i] for i in plain} == pytest.approx({i: weight / (60 + 50 - i) for i in plain})
+    assert set(plain.values()) == {0.5}
+    gains = [hit.score - plain[hit.sequence] for hit in near]
+    assert gains == sorted(gains, reverse=True)
+    assert gains[0] == pytest.approx(-gains[-1])
+    assert 0.02 < gains[0] < 0.05
     assert index.query("lamp", k=50, context_position=50) == index.query("lamp", k=50, context_position=-1)
 
 

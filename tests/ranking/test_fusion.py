@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsca_fast import fuse_ranks
+from hsca_fast import fuse_ranks, fuse_scores
 from hsca_fast._reference import fusion as reference
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.floats(-3, 3)), max_size=10)
@@ -74,3 +74,29 @@ def test_no_input_leads_out_of_the_numbers():
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.integers(0, 9), st.floats(-100, 100).map(lambda x: round(x, 3)), max_size=8),
+        min_size=1,
+        max_size=3,
+    ),
+    st.data(),
+)
+def test_fuse_scores_against_the_oracle(rankings, data):
+    weights = data.draw(st.lists(st.floats(0.1, 2), min_size=len(rankings), max_size=len(rankings)))
+    found = fuse_scores(rankings, weights=weights)
+    wanted = reference.fuse_scores(rankings, weights=weights)
+    assert dict(found) == pytest.approx(wanted, rel=1e-9)
+    assert all(0.0 < score < 1.0 for _, score in found)
+    assert found == sorted(found, key=lambda item: (-item[1], item[0]))
+
+
+def test_fuse_scores_bad_input():
+    assert fuse_scores([]) == []
+    assert fuse_scores([{"a": 1.0}]) == [("a", 0.5)]
+    with pytest.raises(ValueError, match="weights must not all be 0"):
+        fuse_scores([{"a": 1.0}], weights=[0.0])
+    with pytest.raises(ValueError, match="weights has 1 elements but there are 2 rankings"):
+        fuse_scores([{}, {}], weights=[1.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 
 
@@ -31,4 +32,18 @@ def fuse_ranks(
             if item not in seen:
                 fused[item] = fused.get(item, 0.0) + weight / (k + rank)
             seen.add(item)
+    return fused
+
+
+def fuse_scores(rankings: Sequence[dict[Hashable, float]], *, weights: Sequence[float]) -> dict[Hashable, float]:
+    """1 / (1 + e^(−Σ w·z / Σ w)), z = (score − mean) / deviation of its ranking; the lowest z of a ranking that lacks the id."""
+    standard = []
+    for scores in rankings:
+        mean = sum(scores.values()) / len(scores) if scores else 0.0
+        spread = (sum((x - mean) ** 2 for x in scores.values()) / len(scores)) ** 0.5 if scores else 0.0
+        standard.append({item: (x - mean) / spread if spread else 0.0 for item, x in scores.items()})
+    fused = {}
+    for item in {item for scores in standard for item in scores}:
+        z = sum(w * s.get(item, min(s.values(), default=0.0)) for w, s in zip(weights, standard, strict=True))
+        fused[item] = 1.0 / (1.0 + math.exp(-z / sum(weights)))
     return fused

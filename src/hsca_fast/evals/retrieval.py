@@ -46,7 +46,7 @@ def built(found: RetrievalSet, folder: Path) -> tuple[SemanticIndex, dict[str, s
 
 def ways(index: SemanticIndex) -> dict[str, Way]:
     """Ways to search: plain ones, the index's own, and the pipeline's."""
-    plain = SearchSettings(neighbour_weight=0.0)
+    plain = SearchSettings(neighbour_weight=0.0, lexical_neighbour_weight=0.0)
     own = index.settings
     pipeline = RetrievalPipeline(
         index,

@@ -1,4 +1,4 @@
-"""Recall: a vector arm and a lexical arm, each ranked among the records that pass the filter, fused by rank."""
+"""Recall: a vector arm and a lexical arm, each ranked among the records that pass the filter, fused by standard scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hsca_fast.memory.catalog import Catalog
 from hsca_fast.memory.filters import MISSING, Where, where_mask
 from hsca_fast.memory.view import View
-from hsca_fast.ranking import fuse_ranks
+from hsca_fast.ranking import fuse_scores
 from hsca_fast.vectors.embedder import unit_rows
 
 Float32 = npt.NDArray[np.float32]
@@ -34,30 +34,26 @@ class SearchSettings:
     Attributes
     ----------
     vector_weight, lexical_weight, position_weight
-        Of each ranking in the fused score.
-    rank_constant
-        A rank counts weight / (rank_constant + rank).
+        Of each arm's standard scores in the fused score.
     depth
         Candidates of each arm, at least; four times `k` if that is more.
-    neighbour_weight
-        Share of the cosines of the records before and after, of the same session, that is added to a record's own
-        before the vector arm ranks; 0 for none.
+    neighbour_weight, lexical_neighbour_weight
+        Share of the scores of the records before and after, of the same session, that is added to a record's own before an
+        arm ranks; 0 for none. Words are often said in the turn before the answer.
     """
 
     vector_weight: float = 0.4
     lexical_weight: float = 0.6
     position_weight: float = 0.1
-    rank_constant: float = 60.0
     depth: int = 100
-    neighbour_weight: float = 0.3
+    neighbour_weight: float = 0.0
+    lexical_neighbour_weight: float = 0.3
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
                 raise ValueError(f"{field.name} must be a number of at least 0, not {value!r}")
-        if self.rank_constant == 0:
-            raise ValueError("rank_constant must be above 0")
         if not isinstance(self.depth, int) or self.depth < 1:
             raise ValueError(f"depth must be an int of at least 1, not {self.depth!r}")
 
@@ -96,7 +92,7 @@ def search(
 ) -> list[Found]:
     """The k best. Each arm is left out when it has nothing to go by."""
     depth = max(settings.depth, 4 * k)
-    rankings: list[list[int]] = []
+    rankings: list[list[tuple[int, float]]] = []
     weights: list[float] = []
     cosines: Float32 | None = None
     vector_ranks: dict[int, int] = {}
@@ -107,24 +103,25 @@ def search(
         )
         best = top_rows(ranked, depth, allowed) if vector.any() else []
         vector_ranks = {row + 1: rank for rank, row in enumerate(best)}
-        rankings.append(list(vector_ranks))
+        rankings.append([(row + 1, float(ranked[row])) for row in best])
         weights.append(settings.vector_weight)
     lexical: dict[int, float] = {}
+    lexical_ranks: dict[int, int] = {}
     if text is not None:
         lexical = dict(lexical_matches(catalog, view, text, depth, allowed))
-        rankings.append(list(lexical))
+        words = list(lexical.items())
+        if words and settings.lexical_neighbour_weight and vector is not None:
+            words = _words_nearby(lexical, view, settings.lexical_neighbour_weight, depth, allowed)
+        lexical_ranks = {sequence: rank for rank, (sequence, _) in enumerate(words)}
+        rankings.append(words)
         weights.append(settings.lexical_weight)
-    lexical_ranks = {sequence: rank for rank, sequence in enumerate(lexical)}
     if position is not None:
-        union = sorted({*vector_ranks, *lexical}, key=lambda sequence: (abs(sequence - position), sequence))
-        rankings.append(union)
+        union = sorted({*vector_ranks, *lexical_ranks})
+        rankings.append([(sequence, float(-abs(sequence - position))) for sequence in union])
         weights.append(settings.position_weight)
-    if len(rankings) == 1 and cosines is None:
-        scored = list(lexical.items())
-    elif len(rankings) == 1 and cosines is not None:
+    scored = rankings[0] if len(rankings) == 1 else fuse_scores(rankings, weights=weights)
+    if len(rankings) == 1 and cosines is not None:
         scored = [(sequence, float(cosines[sequence - 1])) for sequence in vector_ranks]
-    else:
-        scored = fuse_ranks(rankings, weights=weights, k=settings.rank_constant)
     return [
         Found(
             sequence,
@@ -166,6 +163,17 @@ def _with_neighbours(cosines: Float32, view: View, weight: float) -> Float32:
     smoothed = np.empty_like(total)
     smoothed[order] = total
     return smoothed
+
+
+def _words_nearby(
+    lexical: dict[int, float], view: View, weight: float, depth: int, allowed: npt.NDArray[np.bool_] | None
+) -> list[tuple[int, float]]:
+    """BM25 with the share that comes from neighbours, who may have no word of the query themselves."""
+    scores = np.zeros(view.n, np.float32)
+    scores[np.array(list(lexical)) - 1] = list(lexical.values())
+    nearby = _with_neighbours(scores, view, weight)
+    mask = nearby > 0.0 if allowed is None else (nearby > 0.0) & allowed
+    return [(row + 1, float(nearby[row])) for row in top_rows(nearby, depth, mask)]
 
 
 def match_expression(text: str) -> str | None:

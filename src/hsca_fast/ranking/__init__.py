@@ -3,7 +3,7 @@
 from hsca_fast.ranking.activity import age_factor, novelty_factor, rescaled_ltp, use_factor
 from hsca_fast.ranking.budget import fit_budget
 from hsca_fast.ranking.decay import RECENCY_DECAY, recency
-from hsca_fast.ranking.fusion import fuse_ranks
+from hsca_fast.ranking.fusion import fuse_ranks, fuse_scores
 from hsca_fast.ranking.gating import Gating, GatingConfig, gating_scalar
 from hsca_fast.ranking.hops import expand_hops, merge_ranked
 from hsca_fast.ranking.hybrid import SCOPE_WEIGHT, TopK, hybrid_scores, hybrid_top_k
@@ -30,6 +30,7 @@ __all__ = [
     "extract_keywords",
     "fit_budget",
     "fuse_ranks",
+    "fuse_scores",
     "gating_scalar",
     "hybrid_scores",
     "hybrid_top_k",

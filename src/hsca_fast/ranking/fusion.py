@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from hsca_fast.ranking.columns import number
+from hsca_fast.ranking.decay import recency
 from hsca_fast.ranking.hops import by_score, pairs
 
 Id = TypeVar("Id", bound=Hashable)
@@ -58,6 +62,59 @@ def fuse_ranks(
         for item, rank in first_rank.items():
             fused[item] = fused.get(item, 0.0) + weight / (k + rank)
     return by_score(fused)
+
+
+def fuse_scores(
+    rankings: Sequence[Mapping[Id, float] | Iterable[tuple[Id, float]]], *, weights: Sequence[float] | None = None
+) -> list[tuple[Id, float]]:
+    """Each id's Σ w·z / Σ w, z its standard score within a ranking, mapped to (0, 1); by (score descending, id ascending).
+
+    Unlike ranks, scores say how far apart results are. An id that a ranking does not have counts as that ranking's last. The mean
+    of a ranking alone is mapped to 0.5.
+
+    Parameters
+    ----------
+    rankings
+        Each (id, score) pairs, or a mapping from id to score, on any scale. Of an id named twice the first counts.
+    weights
+        One each, at least 0 and not all 0; None weighs all alike.
+
+    Examples
+    --------
+    >>> [(item, round(score, 3)) for item, score in fuse_scores([{"a": 9.0, "b": 8.0, "c": 1.0}, {"b": 0.7, "c": 0.1}])]
+    [('b', 0.686), ('a', 0.48), ('c', 0.231)]
+    """
+    used = (
+        [1.0] * len(rankings) if weights is None else [number(f"weights[{i}]", w, 0.0) for i, w in enumerate(weights)]
+    )
+    if len(used) != len(rankings):
+        raise ValueError(f"weights has {len(used)} elements but there are {len(rankings)} rankings")
+    total = math.fsum(used)
+    if rankings and total == 0.0:
+        raise ValueError("weights must not all be 0")
+    standard = [_standard_scores(ranking, f"rankings[{i}]") for i, ranking in enumerate(rankings)]
+    lowest = [min(scores.values(), default=0.0) for scores in standard]
+    ids = dict.fromkeys(item for scores in standard for item in scores)
+    sums = [
+        math.fsum(w * z.get(item, low) for w, z, low in zip(used, standard, lowest, strict=True)) / total
+        for item in ids
+    ]
+    # e^-|z| is the same on every platform; libm's is not.
+    tails = recency(np.abs(np.array(sums, np.float64)), 1.0).tolist()
+    return by_score(
+        {item: (1.0 if z >= 0.0 else tail) / (1.0 + tail) for item, z, tail in zip(ids, sums, tails, strict=True)}
+    )
+
+
+def _standard_scores(ranking: Any, name: str) -> dict[Any, float]:
+    scores: dict[Any, float] = {}
+    for item, score in pairs(ranking if isinstance(ranking, Mapping) else list(ranking), name):
+        scores.setdefault(item, score)
+    if not scores:
+        return {}
+    mean = math.fsum(scores.values()) / len(scores)
+    spread = math.sqrt(math.fsum((score - mean) ** 2 for score in scores.values()) / len(scores))
+    return {item: (score - mean) / spread if spread > 0.0 else 0.0 for item, score in scores.items()}
 
 
 def _ranking(ranking: Any, name: str) -> tuple[list[Any], list[float] | None]:
