@@ -124,12 +124,13 @@ def test_a_crash_between_summary_and_archive_is_finished_by_the_next_run(index, 
 
 def test_sources_without_a_shorter_summary_are_kept(tmp_path):
     with open_index(tmp_path / "index") as index:
-        old, new = index.append(["Yes.", "No."], timestamps=[NOW - 90 * DAY, NOW])
-        index.supersede(old, new)
+        *old, new = index.append(["Yes.", "Yes!", "No."], timestamps=[NOW - 90 * DAY, NOW - 89 * DAY, NOW])
+        for each in old:
+            index.supersede(each, new)
         plan = pipeline(index).run_compaction(dry_run=False)
-        assert [each.action for each in plan.candidates] == ["keep"]
-        assert "no summary is shorter" in plan.candidates[0].reason
-        assert (plan.archived, live(index)) == ((), {old, new})
+        assert [each.action for each in plan.candidates] == ["keep", "keep"]
+        assert all("no summary is shorter" in each.reason for each in plan.candidates)
+        assert (plan.archived, live(index)) == ((), {*old, new})
 
 
 def test_nobody_waits_for_a_summariser(index):
