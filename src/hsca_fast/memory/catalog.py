@@ -637,5 +637,6 @@ def _state_crc(state: State) -> int:
 
 def _open(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30.0)
-    connection.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KIB}")
+    with suppress(sqlite3.OperationalError):  # what cannot be read is told by the first statement
+        connection.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KIB}")
     return connection
