@@ -18,7 +18,9 @@ from hsca_fast import (
     StoreLocked,
     default_embedder,
     fuse_scores,
+    verify_store,
 )
+from hsca_fast.memory.catalog import Catalog
 from hsca_fast.memory.search import top_rows
 from hsca_fast.vectors.embedder import CallableEmbedder
 
@@ -411,6 +413,26 @@ def test_one_writer_many_readers(tmp_path):
                     write()
     with SemanticIndex.open(tmp_path, embedder=HashEmbedder(8), timeout=1.0) as writer:
         assert writer.count() == 4
+
+
+def test_a_commit_while_a_reader_opens_is_no_damage(tmp_path, monkeypatch):
+    """The head is read before the tip: the other way round a commit between the two looks like a lost one."""
+    with SemanticIndex.open(tmp_path, embedder=HashEmbedder(32)) as index:
+        index.append(["one"])
+        true_tip, calls = Catalog.tip, []
+
+        def tip_then_commit(catalog):
+            tip = true_tip(catalog)
+            if not catalog.write:
+                calls.append(tip)
+                index.append([f"text {len(calls)}"])
+            return tip
+
+        monkeypatch.setattr(Catalog, "tip", tip_then_commit)
+        with SemanticIndex.open(tmp_path, embedder=HashEmbedder(32), mode="r") as reader:
+            assert reader.count() >= 1
+        assert verify_store(tmp_path).ok
+    assert len(calls) >= 2
 
 
 def test_readers_search_text_that_is_not_indexed_yet(tmp_path):

@@ -37,9 +37,10 @@ class Store:
         self.closed = False
         self._lock = lock
         self._pid = os.getpid()
+        head = read_head(folder)  # before the tip: a writer beside a reader may commit between the two
         self.view = View(catalog, folder, manifest.model.dim)
         self._segments = SegmentWriter(folder, manifest.model.dim)
-        tip, head = self.view.tip, read_head(folder)
+        tip = self.view.tip
         if head is not None and head[0] > tip.generation:
             raise DamagedIndexError(
                 f"{folder}: {head[0] - tip.generation} commits are missing from the catalog, up to record {head[1]};"

@@ -111,6 +111,7 @@ def verify_store(path: str | os.PathLike[str]) -> Report:
 
 
 def _verify(folder: str, manifest: Manifest, catalog: Catalog) -> Report:
+    head = read_head(folder)  # before the tip: a writer may commit between the two
     try:
         catalog.check(manifest.store_id, manifest.model)
         tip = catalog.tip()
@@ -118,7 +119,7 @@ def _verify(folder: str, manifest: Manifest, catalog: Catalog) -> Report:
         raise
     except DamagedIndexError as error:
         return Report(folder, (Problem(CATALOG, str(error)),))
-    problems = [*_catalog_problems(folder, catalog, tip)]
+    problems = [*_catalog_problems(folder, catalog, tip, head)]
     segments = SegmentReader(folder, manifest.model.dim)
     uncommitted = 0
     try:
@@ -133,10 +134,9 @@ def _verify(folder: str, manifest: Manifest, catalog: Catalog) -> Report:
     return Report(folder, tuple(problems), tip.last_sequence, tip.generation, uncommitted)
 
 
-def _catalog_problems(folder: str, catalog: Catalog, tip: Tip) -> Iterator[Problem]:
+def _catalog_problems(folder: str, catalog: Catalog, tip: Tip, head: tuple[int, int] | None) -> Iterator[Problem]:
     for what in catalog.integrity():
         yield Problem(CATALOG, what)
-    head = read_head(folder)
     if head is None and os.path.exists(os.path.join(folder, HEAD)):
         yield Problem(HEAD, "is damaged", derived=True)
     if head is not None and head[0] > tip.generation:
