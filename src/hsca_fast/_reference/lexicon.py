@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import segmentation
+from hsca_fast._reference import segmentation
 
 MAX_CUE_WORDS = 8
 MAX_MARKERS = 2
