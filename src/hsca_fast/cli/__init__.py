@@ -46,7 +46,7 @@ def _leave_running_models(code: int) -> None:
 def _run(argv: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(
         prog="hsca",
-        description="Score texts by their internal structure, in native code, with no model.",
+        description="Turn text into context: score it, keep it, find it again and say why. No model, no network.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
