@@ -9,24 +9,25 @@ import hsca_fast
 
 ROOT = Path(hsca_fast.__file__).parent
 SERVANTS = {"fields", "files", "jsonl", "ids"}  # serve whoever reads or writes records
-LIBRARY = {"types", "config", "text", "context", "vectors", "ranking", "memory", "retrieval", "assembly"}
+LIBRARY = {"data", "types", "config", "text", "context", "vectors", "ranking", "memory", "retrieval", "assembly"}
 OUTSIDE = LIBRARY | SERVANTS | {"_native"}  # what corpus, adapters, report and evals may use
 
 MAY_IMPORT = {
     "_native": set(),
     "_reference": {"types"},
+    "data": set(),
     "fields": set(),
     "files": set(),
     "ids": set(),
     "jsonl": {"files"},
     "types": {"fields"},
     "config": {"text"},  # it checks lexicons and models, which text/ knows
-    "text": {"_native", "config", "types", "ids"},
+    "text": {"_native", "data", "config", "types", "ids"},
     "context": {"_native", "config", "types", "text"} | SERVANTS,
-    "vectors": {"_native"},
+    "vectors": {"_native", "data"},
     "ranking": {"_native"},
     "memory": {"_native", "text", "vectors", "ranking"} | SERVANTS,
-    "retrieval": {"_native", "text", "vectors", "ranking", "memory"} | SERVANTS,
+    "retrieval": {"_native", "data", "text", "vectors", "ranking", "memory"} | SERVANTS,
     "assembly": {"_native", "text", "ranking", "memory"} | SERVANTS,
     "corpus": OUTSIDE,
     "adapters": OUTSIDE,

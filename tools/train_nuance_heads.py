@@ -32,7 +32,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 
 import hsca_fast
-from hsca_fast.text.models import FEATURES, NuanceModel, bundled_nuance_models, hashed_features, predict_nuance
+from hsca_fast.text.models import NuanceModel, bundled_nuance_models, predict_nuance
+from hsca_fast.text.onnx_file import FEATURES, hashed_features
 
 DIM = 8192
 MIN_CROSS_AUC = 0.6

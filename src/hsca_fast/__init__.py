@@ -132,10 +132,11 @@ if TYPE_CHECKING:
         explain_text,
     )
     from hsca_fast.text.lexicon import Category, Cue, Lexicon, LexiconError
-    from hsca_fast.text.models import DomainModel, ModelWarning, NuanceModel, bundled_nuance_models
+    from hsca_fast.text.models import DomainModel, NuanceModel, bundled_nuance_models
     from hsca_fast.text.relational import BlockFactors, RelationalWeights, relational_weights
     from hsca_fast.text.scoring import ScoreBatch, score_text, score_texts
     from hsca_fast.text.segmentation import Segmentation, segment
+    from hsca_fast.text.supervisor import ModelWarning
     from hsca_fast.types import ContextSnapshot, DomainTag, NuanceFlag, WeightedChunk
     from hsca_fast.vectors.calibration import Calibration
     from hsca_fast.vectors.cascade import CascadeIndex, calibrate_thresholds
@@ -208,10 +209,11 @@ _NAMES = {
     "retrieval.store": "RetrievalStore",
     "text.explanation": "CategoryTotal Coherence CueSpan SentimentSpan TextExplanation explain_text",
     "text.lexicon": "Category Cue Lexicon LexiconError",
-    "text.models": "DomainModel ModelWarning NuanceModel bundled_nuance_models",
+    "text.models": "DomainModel NuanceModel bundled_nuance_models",
     "text.relational": "BlockFactors RelationalWeights relational_weights",
     "text.scoring": "ScoreBatch score_text score_texts",
     "text.segmentation": "Segmentation segment",
+    "text.supervisor": "ModelWarning",
     "types": "ContextSnapshot DomainTag NuanceFlag WeightedChunk",
     "vectors.calibration": "Calibration",
     "vectors.cascade": "CascadeIndex calibrate_thresholds",

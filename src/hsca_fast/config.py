@@ -8,14 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hsca_fast.text.lexicon import Lexicon, check_together
-from hsca_fast.text.models import (
-    DEFAULT_TIMEOUT_SECONDS,
-    DomainModel,
-    NuanceModel,
-    check_timeout,
-    domain_model_of,
-    nuance_models_of,
-)
+from hsca_fast.text.models import DomainModel, NuanceModel, domain_model_of, nuance_models_of
+from hsca_fast.text.supervisor import DEFAULT_TIMEOUT_SECONDS, check_timeout
 
 MAX_WINDOW = 1000
 

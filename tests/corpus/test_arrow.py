@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hsca_fast import ArrowScorer, ScoringConfig, score_texts
-from hsca_fast.text.models import ModelWarning
+from hsca_fast.text.supervisor import ModelWarning
 
 TEXTS = [
     "The river rose in the night. By morning the river had reached the bridge. The bridge held.",

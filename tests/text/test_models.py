@@ -12,8 +12,6 @@ import pytest
 from hsca_fast.text import models
 from hsca_fast.text.models import (
     DomainModel,
-    Failures,
-    ModelWarning,
     NuanceModel,
     bundled_nuance_models,
     domain_model_of,
@@ -22,6 +20,8 @@ from hsca_fast.text.models import (
     predict_domains,
     predict_nuance,
 )
+from hsca_fast.text.onnx_file import hashed_features
+from hsca_fast.text.supervisor import Failures, ModelWarning, warn_of
 
 TEXTS = ["I hereby resign.", "The cat sat.", "", "日本語 \ud800", "Oh, great."]
 
@@ -98,9 +98,9 @@ def test_a_model_that_always_raises_is_called_a_few_times_only():
     model = DomainModel(broken)
     found, n_failed = failing(model, r"broken.*raised RuntimeError \(no weights\).*unclassified", ["x"] * 1000)
     assert found == [["unclassified"]] * 1000
-    assert n_failed == model.guard.failed_rows == 1000
+    assert n_failed == model.supervisor.failed_rows == 1000
     assert calls == [256, 1, 1, 1]
-    assert model.guard.failures > 0
+    assert model.supervisor.failures > 0
 
 
 @pytest.mark.parametrize("answer", [None, [["law"]] * 256])
@@ -115,7 +115,7 @@ def test_a_model_that_always_answers_nonsense_is_called_a_few_times_only(answer)
     for _ in range(2):  # it may do better in the next call
         assert failing(model, "3 batches in a row, so the rest was not tried", ["x"] * 2560)[1] == 2560
     assert calls == [256] * 6
-    assert model.guard.given_up is None
+    assert model.supervisor.given_up is None
 
 
 def test_only_the_text_that_makes_it_raise_is_lost():
@@ -166,7 +166,7 @@ def test_a_model_that_hangs_is_left_behind_and_not_called_again():
         assert (found, n_failed) == ([["unclassified"]] * 600, 600)
         assert failing(model, "not called again", timeout_seconds=30)[1] == len(TEXTS)
         assert calls == [256]
-        assert model.guard.given_up is not None
+        assert model.supervisor.given_up is not None
     finally:
         release.set()
 
@@ -228,13 +228,13 @@ def test_one_warning_for_all_models_and_slices():
     with pytest.warns(
         ModelWarning, match="unclassified for 3 texts; .*sarcasm_model not assessed for 3 texts"
     ) as caught:
-        models.warn_of(noted.all(), stacklevel=1)
+        warn_of(noted.all(), stacklevel=1)
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert [failure.n_texts for failure in noted.all()] == [3, 3]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        models.warn_of(Failures().all())
+        warn_of(Failures().all())
 
 
 # ---- options -----------------------------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ def write_string_onnx(path, *, width, metadata):
 
 def test_domain_file_of_features(tmp_path):
     weights = np.zeros((64, 10))
-    row = models.hashed_features(["The cat sat."], 64)[0]
+    row = hashed_features(["The cat sat."], 64)[0]
     weights[:, 4] = 40 * row  # the text itself is "poetry"
     model = DomainModel(write_onnx(tmp_path / "domain.onnx", width=10, metadata={}, weights=weights, bias=-39))
     found, n_failed = tags_of(model, TEXTS * 200)
@@ -396,7 +396,7 @@ def test_domain_file_of_strings(tmp_path):
 
 
 def test_nuance_head(tmp_path):
-    row = models.hashed_features(["Oh, great."], 64)[0]
+    row = hashed_features(["Oh, great."], 64)[0]
     path = write_onnx(tmp_path / "sarcasm.onnx", weights=40 * row[:, None], bias=-39)
     found = predict_nuance([NuanceModel(path)], TEXTS)
     assert found.present.tolist() == [0, 0, 0, 0, 2]

@@ -63,7 +63,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     from hsca_fast.text.explanation import explain_text
-    from hsca_fast.text.models import ModelWarning
+    from hsca_fast.text.supervisor import ModelWarning
 
     config = scoring_config(args)
     try:

@@ -93,8 +93,8 @@ def run(args: argparse.Namespace) -> int:
     from hsca_fast import NuanceFlag, ScoreBatch
     from hsca_fast.corpus.readers import BATCH_BYTES, CorpusReader, InputError, raise_error
     from hsca_fast.corpus.writers import ScoredRows, named_columns, open_scores
-    from hsca_fast.text.models import Failures
     from hsca_fast.text.scoring import score_silently
+    from hsca_fast.text.supervisor import Failures
 
     def columns_of(scores: ScoreBatch) -> dict[str, Any]:
         columns = named_columns(scores)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from hsca_fast._native.inputs import ArrowStream, thread_count
 from hsca_fast.config import ScoringConfig
-from hsca_fast.text.models import warn_of
 from hsca_fast.text.scoring import ScoreBatch, bit_names, score_silently
+from hsca_fast.text.supervisor import warn_of
 from hsca_fast.types import DomainTag, NuanceFlag
 
 if TYPE_CHECKING:

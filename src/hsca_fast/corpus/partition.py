@@ -15,7 +15,7 @@ from hsca_fast._native.inputs import thread_count
 from hsca_fast.corpus.arrow import ArrowScorer, listing
 from hsca_fast.corpus.readers import BATCH_BYTES, InputError, rows_per_batch
 from hsca_fast.files import replacing
-from hsca_fast.text.models import Failures
+from hsca_fast.text.supervisor import Failures
 
 if TYPE_CHECKING:
     import pyarrow as pa

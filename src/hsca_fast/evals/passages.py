@@ -14,9 +14,9 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 
+from hsca_fast.data import PACKAGED
 from hsca_fast.text.segmentation import segment
 
 HALVES = ("dev", "held-out")
@@ -57,7 +57,7 @@ def shipped_passages() -> list[Passage]:
     >>> sorted({p.half for p in passages})
     ['dev', 'held-out']
     """
-    packed = (files("hsca_fast") / "data" / "eval_passages.jsonl.xz").read_bytes()
+    packed = (PACKAGED / "eval_passages.jsonl.xz").read_bytes()
     return [_passage(json.loads(line)) for line in lzma.decompress(packed).decode().splitlines()]
 
 

@@ -10,7 +10,6 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from hsca_fast._native import text as native
 from hsca_fast._native.strings import StringColumn
+from hsca_fast.data import PACKAGED
 from hsca_fast.text.scoring import score_texts
 
 CHUNK_BYTES = 1500
@@ -43,7 +43,7 @@ class Measurement:
 
 def sample_text() -> str:
     """The English prose that comes with the package."""
-    return (files("hsca_fast") / "data" / "sample.txt").read_text(encoding="utf-8")
+    return (PACKAGED / "sample.txt").read_text(encoding="utf-8")
 
 
 def make_corpus(text: str, megabytes: float) -> list[str]:

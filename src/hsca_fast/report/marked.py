@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from hsca_fast.report.page import Markup
 from hsca_fast.text.explanation import TextExplanation, explain_text
-from hsca_fast.text.models import ModelWarning
+from hsca_fast.text.supervisor import ModelWarning
 
 Piece = tuple[str] | tuple[str, str] | tuple[str, str, str]  # text; class of the mark; label
 

@@ -8,8 +8,9 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
+
+from hsca_fast.data import PACKAGED
 
 AXES = ("ltp", "tagging", "association", "similarity", "decay", "recency", "mmr")
 BUILT_IN = "built in"
@@ -345,4 +346,4 @@ class ProfileBook:
 
 @cache
 def _bundled() -> dict[str, dict[str, Any]]:
-    return tomllib.loads((files("hsca_fast") / "data" / "retrieval_profiles.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((PACKAGED / "retrieval_profiles.toml").read_text(encoding="utf-8"))

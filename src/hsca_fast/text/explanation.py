@@ -13,10 +13,11 @@ from hsca_fast._native.strings import encode
 from hsca_fast.config import ScoringConfig
 from hsca_fast.text.kernel import all_cues, native_scorer
 from hsca_fast.text.lexicon import DOMAIN_PREFIX
-from hsca_fast.text.models import DomainModel, warn_of
+from hsca_fast.text.models import DomainModel
 from hsca_fast.text.relational import BlockFactors
 from hsca_fast.text.scoring import score_silently
 from hsca_fast.text.segmentation import characters_before
+from hsca_fast.text.supervisor import warn_of
 from hsca_fast.types import DomainTag, NuanceFlag
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from importlib.resources import files
 
 from hsca_fast._native import text as _native
 from hsca_fast._native.strings import encode
 from hsca_fast.config import ScoringConfig
+from hsca_fast.data import PACKAGED
 from hsca_fast.text import lexicon
 from hsca_fast.text.lexicon import DOMAIN_PREFIX, Lexicon
 from hsca_fast.types import DomainTag, NuanceFlag
@@ -43,7 +43,7 @@ def _native_lexicon(extra: tuple[Lexicon, ...], with_domain_rules: bool) -> _nat
 @cache
 def linear_model() -> _native.DomainModel:
     """The trained model of domains."""
-    return _native.DomainModel((files("hsca_fast") / "data" / "domain_linear.bin").read_bytes())
+    return _native.DomainModel((PACKAGED / "domain_linear.bin").read_bytes())
 
 
 def native_scorer(config: ScoringConfig, *, explains: bool = False) -> _native.Scorer:

@@ -8,12 +8,12 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from importlib.resources import files
 from math import isfinite
 from typing import Literal
 
 from hsca_fast._native import text as _native
 from hsca_fast._native.strings import encode
+from hsca_fast.data import PACKAGED
 from hsca_fast.text.toml_lines import Path, line_of
 from hsca_fast.types import DomainTag, NuanceFlag
 
@@ -272,7 +272,7 @@ def _is_number(value: object) -> bool:
 @cache
 def builtin(name: str) -> Lexicon:
     """A lexicon of the package: "nuance" or "domain_rules"."""
-    path = files("hsca_fast") / "data" / f"{name}.toml"
+    path = PACKAGED / f"{name}.toml"
     return _parse(path.read_text(encoding="utf-8"), f"{name}.toml")
 
 

@@ -19,6 +19,7 @@ from hsca_fast.config import ScoringConfig
 from hsca_fast.ids import random_ids
 from hsca_fast.text import models
 from hsca_fast.text.kernel import native_scorer
+from hsca_fast.text.supervisor import Failures, ModelFailure, warn_of
 from hsca_fast.types import SHORT_CHUNK, DomainTag, NuanceFlag, WeightedChunk
 
 # What the kernel always looks for; the rest needs a model.
@@ -77,7 +78,7 @@ class ScoreBatch:
     valid: npt.NDArray[np.bool_]
     texts: Sequence[str]
     replaced: int = 0
-    failures: tuple[models.ModelFailure, ...] = ()
+    failures: tuple[ModelFailure, ...] = ()
 
     def __len__(self) -> int:
         return len(self.layer1_score)
@@ -206,7 +207,7 @@ def score_texts(texts: Texts, *, config: ScoringConfig | None = None, threads: i
     (2, [3, 0], np.float64(0.0), ['unclassified'])
     """
     batch = score_silently(texts, config, threads)
-    models.warn_of(batch.failures)
+    warn_of(batch.failures)
     return batch
 
 
@@ -232,7 +233,7 @@ def score_text(text: str, *, config: ScoringConfig | None = None) -> WeightedChu
     if not isinstance(text, str):
         raise TypeError(f"text must be str, not {type(text).__name__}")
     batch = score_silently([text], config)
-    models.warn_of(batch.failures)
+    warn_of(batch.failures)
     return batch.to_chunks()[0]
 
 
@@ -267,7 +268,7 @@ def _score(
             valid[rows] = np.frombuffer(column.validity(), np.uint8)
         replaced += column.replaced
     assessed_bits = np.full(n, flag_bits(ASSESSED), np.uint32)
-    failures = models.Failures()
+    failures = Failures()
     _ask_models(config, texts, valid, domain_bits, nuance_bits, assessed_bits, failures)
     for bits in (domain_bits, nuance_bits, assessed_bits):
         bits[~valid] = 0
@@ -295,7 +296,7 @@ def _ask_models(
     domain_bits: npt.NDArray[np.uint16],
     nuance_bits: npt.NDArray[np.uint32],
     assessed_bits: npt.NDArray[np.uint32],
-    failures: models.Failures,
+    failures: Failures,
 ) -> None:
     """Adds what the user's models say."""
     if not config.nuance_models and not isinstance(config.domain_model, models.DomainModel):

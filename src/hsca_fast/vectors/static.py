@@ -14,13 +14,13 @@ import numpy.typing as npt
 from hsca_fast._native import embedding as _native
 from hsca_fast._native.inputs import Texts, string_columns, thread_count
 from hsca_fast._native.strings import StringColumn
+from hsca_fast.data import PACKAGED
 from hsca_fast.vectors.embedder import NO_LIMIT, Embedder, Progress, fingerprint, one_text
 from hsca_fast.vectors.wordpiece import WordPiece
 
-_DATA = Path(__file__).parents[1] / "data"
-VOCABULARY = _DATA / "bert_uncased_vocab.txt"
+VOCABULARY = PACKAGED / "bert_uncased_vocab.txt"
 """The vocabulary of BERT uncased, of the bundled model and of all-MiniLM-L6-v2."""
-WEIGHTS = _DATA / "static_minilm_256.npz"
+WEIGHTS = PACKAGED / "static_minilm_256.npz"
 """The bundled static model; data/README.md says what it is and how it was made."""
 
 # Beyond it a sum of rows could leave float32.
