@@ -102,7 +102,7 @@ class SessionState:
             created_at=fields.number("created_at", 0.0),
             updated_at=fields.number("updated_at", 0.0),
             version=fields.count("version", 1),
-            context_snapshots=[ContextSnapshot.from_dict(s) for s in fields.items("context_snapshots", [])],
+            context_snapshots=fields.each("context_snapshots", ContextSnapshot.from_dict, []),
         )
 
 
