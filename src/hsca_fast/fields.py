@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 REQUIRED: Final[Any] = object()
+T = TypeVar("T")
 
 
 class Fields:
@@ -51,12 +52,11 @@ class Fields:
 
     def count(self, name: str, default: Any = REQUIRED) -> int:
         """An int that is not negative."""
-        value = self.any(name, default)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise self._wrong_type(name, "an int", value)
-        if value < 0:
-            raise ValueError(f"{self._owner}.{name} must not be negative, not {value}")
-        return value
+        return self._count(self.any(name, default), name)
+
+    def counts(self, name: str, default: Any = REQUIRED) -> list[int]:
+        """A list of ints that are not negative, copied."""
+        return [self._count(value, f"{name}[{i}]") for i, value in enumerate(self.items(name, default))]
 
     def number(self, name: str, default: Any = REQUIRED) -> float:
         """A finite float."""
@@ -81,6 +81,16 @@ class Fields:
             raise self._wrong_type(name, "a list", values)
         return list(values)
 
+    def each(self, name: str, read: Callable[[Any], T], default: Any = REQUIRED) -> list[T]:
+        """A list of what `read` makes of each item; its errors say which item it was."""
+        found = []
+        for i, item in enumerate(self.items(name, default)):
+            try:
+                found.append(read(item))
+            except (KeyError, TypeError, ValueError) as error:
+                raise type(error)(f"{self._owner}.{name}[{i}]: {error.args[0]}") from error
+        return found
+
     def mapping(self, name: str, default: Any = REQUIRED) -> dict[str, Any]:
         """A dict with str keys, copied."""
         values = self.any(name, default)
@@ -90,6 +100,13 @@ class Fields:
             if not isinstance(key, str):
                 raise self._wrong_type(f"{name}'s key {key!r}", "a str", key)
         return dict(values)
+
+    def _count(self, value: Any, name: str) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self._wrong_type(name, "an int", value)
+        if value < 0:
+            raise ValueError(f"{self._owner}.{name} must not be negative, not {value}")
+        return value
 
     def _wrong_type(self, name: str, wanted: str, value: object) -> TypeError:
         return TypeError(f"{self._owner}.{name} must be {wanted}, not {type(value).__name__}")

@@ -155,7 +155,7 @@ class ContextSnapshot:
         summary = fields.mapping("domain_summary", {})
         return cls(
             snapshot_id=fields.text("snapshot_id"),
-            chunks=[WeightedChunk.from_dict(chunk) for chunk in fields.items("chunks", [])],
+            chunks=fields.each("chunks", WeightedChunk.from_dict, []),
             macro_weight=fields.unit("macro_weight"),
             domain_summary={tag: unit(w, f"{cls.__name__}.domain_summary[{tag!r}]") for tag, w in summary.items()},
             conversation_position=fields.count("conversation_position", 0),

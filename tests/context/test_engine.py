@@ -316,6 +316,74 @@ def test_a_torn_or_foreign_file_is_refused(tmp_path):
         HSCAEngine.load(path)
 
 
+def test_a_wrong_line_of_an_engine_says_where_it_is(tmp_path):
+    path = tmp_path / "engine.jsonl"
+    engine = HSCAEngine(max_buffer_chunks=2)
+    engine.ingest_turns(TURNS[:3])
+    engine.save(path)
+    lines = path.read_text().splitlines()
+    header = json.loads(lines[0])
+    for number, wrong, names in (
+        (
+            2,
+            lines[1].replace('"layer1_score":', '"layer1_score":7'),
+            r"engine\.jsonl, line 2: WeightedChunk.layer1_score",
+        ),
+        (1, json.dumps({**header, "deferred_sentences": ["1"]}), r"HSCAEngine.deferred_sentences\[0\] must be an int"),
+    ):
+        path.write_text("\n".join([*lines[: number - 1], wrong, *lines[number:]]))
+        with pytest.raises((ValueError, TypeError), match=names):
+            HSCAEngine.load(path)
+
+
+# ---- a class of one's own
+
+
+class Certain(HSCAEngine):
+    """Everything is coherent and heavy, and snapshots are noted."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.noted = []
+
+    def score_layers(self, text):
+        return replace(super().score_layers(text), layer1_score=1.0, coherence_score=1.0)
+
+    def take_snapshot(self):
+        made = super().take_snapshot()
+        self.noted.append(made.snapshot_id)
+        return made
+
+
+def test_overridden_steps_are_used():
+    for ingest in (lambda e: [e.ingest_turn(t) for t in ["a", "b"]], lambda e: e.ingest_turns(["a", "b"])):
+        engine = Certain(clock=lambda: 1.0)
+        assert [c.layer1_score for c in ingest(engine)] == [1.0, 1.0]
+        assert engine.noted == [s.snapshot_id for s in engine.get_macro_context()]
+        assert [s.macro_weight for s in engine.get_macro_context()] == [1.0, 1.0]
+    engine = Certain()
+    engine.ingest_chunks([chunk(weight=0.9, coherence=0.9)])
+    assert len(engine.noted) == 1
+
+
+@pytest.mark.parametrize("short_chunks", ["flag", "defer"])
+def test_a_step_that_was_replaced_on_the_object_is_used(short_chunks):
+    engine = HSCAEngine(short_chunks=short_chunks)
+    engine.should_snapshot = lambda: len(engine._buffer) >= 2
+    engine.ingest_turns([LONG] * 5)
+    assert [len(s.chunks) for s in engine.get_macro_context()] == [2, 2]
+
+
+def test_bad_turns_change_nothing_where_scoring_is_overridden():
+    engine = Certain()
+    for wrong, error in (([LONG, 3], TypeError), (pa.array([LONG, None]), ValueError), ("text", TypeError)):
+        with pytest.raises(error, match="texts"):
+            engine.ingest_turns(wrong)
+    assert (engine._buffer, engine.get_macro_context()) == ([], [])
+    with pytest.raises(ValueError, match="short_chunks must be 'flag'"):
+        Certain(short_chunks="defer").ingest_turn("a")
+
+
 def test_a_failed_save_leaves_the_old_file(tmp_path):
     path = tmp_path / "engine.jsonl"
     engine = HSCAEngine()

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hsca_fast import SessionState, SessionStore, StaleSessionError, TornFileWarning, files
+from hsca_fast.context import session
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ def test_of_writers_at_once_one_wins(store):
 
 
 def test_names_that_are_no_file_names(store):
-    names = [".", "..", "a/b", "../up", "a%2Fb", "ü 🙂", "CON", "a\0b"]
+    names = [".", "..", "a/b", "../up", "a%2Fb", "ü 🙂", "CON", "a\0b", "\ud800"]
     for name in names:
         store.save(SessionState(name))
     assert store.list_sessions() == sorted(names)
@@ -216,6 +217,65 @@ def test_what_json_cannot_hold_is_refused_before_writing(store):
         store.save(SessionState("s", memory_snapshot={"x": float("nan")}))
     assert store.versions("s") == []
     assert store.list_sessions() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "names"),
+    [
+        ({"task_summaries": [1]}, TypeError, r"SessionState.task_summaries\[0\]"),
+        ({"run_ids": "abc"}, TypeError, "SessionState.run_ids"),
+        ({"context_snapshots": [1]}, TypeError, r"SessionState.context_snapshots\[0\]"),
+        ({"context_snapshots": [snapshot("a", ["text"], weight=7.0)]}, ValueError, "layer1_score"),
+        ({"memory_snapshot": {"a": [{1: "x"}]}}, TypeError, r"SessionState.memory_snapshot\['a'\]\[0\] has the key 1"),
+        ({"memory_snapshot": 3}, TypeError, "SessionState.memory_snapshot"),
+        ({"created_at": None}, TypeError, "SessionState.created_at"),
+        ({"status": "asleep"}, ValueError, "asleep"),
+    ],
+)
+def test_what_could_not_be_loaded_is_not_saved(tmp_path, change, error, names):
+    store = SessionStore(tmp_path, keep=1)
+    good = SessionState("s", task_summaries=["good"])
+    store.save(good)
+    wrong = dataclasses.replace(good, **change)
+    with pytest.raises(error, match=names):
+        store.save(wrong)
+    assert wrong.version == good.version
+    assert store.load("s") == good
+
+
+def test_recovery_leaves_the_file_that_is_being_written(store, monkeypatch):
+    state = SessionState("s", status="completed")
+    store.save(state)
+    recovery = threading.Thread(target=store.crash_recover, args=("s",))
+    fsync = os.fsync
+
+    def in_the_middle(descriptor):
+        if not recovery.ident:
+            recovery.start()
+            recovery.join(0.2)
+        fsync(descriptor)
+
+    monkeypatch.setattr(files.os, "fsync", in_the_middle)
+    assert store.save(state) == 3
+    recovery.join()
+    assert store.versions("s") == [2, 3]
+
+
+def test_a_version_that_goes_while_it_is_looked_for(tmp_path, monkeypatch):
+    store = SessionStore(tmp_path, keep=1)
+    state = SessionState("s")
+    store.save(state)
+    read = session._read
+
+    def after_another_save(path):
+        monkeypatch.undo()
+        store.save(state)
+        return read(path)
+
+    monkeypatch.setattr(session, "_read", after_another_save)
+    assert store.load("s").version == 3
+    with pytest.raises(KeyError, match="of version 2"):
+        store.load("s", version=2)
 
 
 def test_everything_is_written_before_it_has_its_name(store, monkeypatch):

@@ -100,7 +100,12 @@ def test_a_wrong_chunk_names_its_field(change, error, names):
         ({"domain_summary": {"physics": 2}}, ValueError, r"domain_summary\['physics'\]"),
         ({"domain_summary": [1]}, TypeError, "domain_summary must be a dict"),
         ({"chunks": {}}, TypeError, "chunks must be a list"),
-        ({"chunks": [3]}, TypeError, "WeightedChunk must be read from a dict"),
+        ({"chunks": [3]}, TypeError, r"ContextSnapshot.chunks\[0\]: WeightedChunk must be read from a dict"),
+        (
+            {"chunks": [CHUNK.to_dict(), {}]},
+            KeyError,
+            r"ContextSnapshot.chunks\[1\]: WeightedChunk.chunk_id is missing",
+        ),
         ({"extra": 1}, ValueError, "'extra'"),
     ],
 )

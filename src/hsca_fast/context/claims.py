@@ -351,10 +351,8 @@ class ClaimGraph:
         """The graph that `to_dict` wrote; unknown fields are refused."""
         fields = Fields(cls.__name__, d, ("claims", "edges"))
         graph = cls()
-        for claim in fields.items("claims", []):
-            graph.add_claim(ClaimNode.from_dict(claim))
-        for edge in fields.items("edges", []):
-            graph.add_edge(EvidenceEdge.from_dict(edge))
+        fields.each("claims", lambda claim: graph.add_claim(ClaimNode.from_dict(claim)), [])
+        fields.each("edges", lambda edge: graph.add_edge(EvidenceEdge.from_dict(edge)), [])
         return graph
 
 

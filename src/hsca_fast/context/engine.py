@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,8 @@ _FORMAT = "hsca_fast.engine"
 _VERSION = 1
 
 _INFINITY = float("inf")
+
+T = TypeVar("T")
 
 
 class HSCAEngine:
@@ -63,6 +65,11 @@ class HSCAEngine:
     clock
         Seconds since the epoch. A clock that goes back is held at the latest time it gave, so that `created_at` never
         decreases along a conversation.
+
+    Notes
+    -----
+    `score_layers`, `should_snapshot` and `take_snapshot` may be overridden; every way to ingest turns then goes through them, one
+    turn after the other. Turns that are deferred are joined before they are scored, so "defer" needs `score_layers` as it is.
 
     Examples
     --------
@@ -174,9 +181,10 @@ class HSCAEngine:
         threads
             Of the scorer; the result is the same for every number.
         """
+        if self._overrides("score_layers"):
+            return self._ingest_scored_by_override(texts)
         batch = score_texts(texts, config=self._config, threads=threads)
-        if not batch.valid.all():
-            raise ValueError(f"texts[{int(np.argmin(batch.valid))}] is null")
+        _check_valid(batch)
         if self._short_chunks == "flag":
             return self._take_in(batch.iter_chunks(clock=self._now), len(batch))
         return self._take_in_deferring(batch)
@@ -298,9 +306,9 @@ class HSCAEngine:
         )
         if header.any("latest") is not None:
             engine._latest = header.number("latest")
-        engine._deferred = [(WeightedChunk.from_dict(lines.next()), n) for n in header.items("deferred_sentences")]
-        engine._buffer = [WeightedChunk.from_dict(lines.next()) for _ in range(header.count("n_buffer"))]
-        engine._snapshots = [ContextSnapshot.from_dict(lines.next()) for _ in range(header.count("n_snapshots"))]
+        engine._deferred = [(lines.next(WeightedChunk.from_dict), n) for n in header.counts("deferred_sentences")]
+        engine._buffer = [lines.next(WeightedChunk.from_dict) for _ in range(header.count("n_buffer"))]
+        engine._snapshots = [lines.next(ContextSnapshot.from_dict) for _ in range(header.count("n_snapshots"))]
         return engine
 
     def _now(self) -> float:
@@ -337,9 +345,29 @@ class HSCAEngine:
         weight, moment = _sums(self._buffer)
         return weight > 0 and moment / weight >= self._threshold
 
+    def _overrides(self, *names: str) -> bool:
+        """Whether a subclass, or somebody else on this object, put its own in the place of one of these methods."""
+        return any(getattr(getattr(self, name), "__func__", None) is not getattr(HSCAEngine, name) for name in names)
+
+    def _ingest_scored_by_override(self, texts: Texts) -> list[WeightedChunk]:
+        if self._short_chunks != "flag":
+            raise ValueError(
+                "short_chunks must be 'flag' where score_layers is overridden: deferred turns are scored as one"
+            )
+        batch = score_texts(texts)  # for what it refuses: after an error nothing was added
+        _check_valid(batch)
+        return self._take_in(map(self.score_layers, batch.texts), len(batch))
+
     def _take_in(self, chunks: Iterable[WeightedChunk], n: int) -> list[WeightedChunk]:
         """`append`, `should_snapshot`, `take_snapshot` for each of `n`, with the sums carried along."""
         taken = []
+        if self._overrides("should_snapshot", "take_snapshot"):
+            for chunk in chunks:
+                taken.append(chunk)
+                self._buffer.append(chunk)
+                if self.should_snapshot():
+                    self.take_snapshot()
+            return taken
         ids = random_ids(n)
         threshold, max_chunks = self._threshold, self._max_chunks
         weight, moment = _sums(self._buffer)
@@ -461,6 +489,11 @@ def _no_collector() -> Iterator[None]:
             gc.enable()
 
 
+def _check_valid(batch: ScoreBatch) -> None:
+    if not batch.valid.all():
+        raise ValueError(f"texts[{int(np.argmin(batch.valid))}] is null")
+
+
 def _check_chunk(chunk: object, i: int) -> None:
     if not isinstance(chunk, WeightedChunk):
         raise TypeError(f"chunks[{i}] must be a WeightedChunk, not {type(chunk).__name__}")
@@ -482,6 +515,7 @@ class _Lines:
     def __init__(self, lines: Iterator[Any], path: str) -> None:
         self._lines = lines
         self._path = path
+        self._number = 1
 
     def header(self) -> Fields:
         """The first line."""
@@ -492,9 +526,13 @@ class _Lines:
             raise ValueError(f"{self._path} is a saved engine of version {version!r}; this is version {_VERSION}")
         return Fields("HSCAEngine", header, header)
 
-    def next(self) -> Any:
-        """The next line."""
+    def next(self, read: Callable[[Any], T]) -> T:
+        """What `read` makes of the next line."""
         item = next(self._lines, None)
         if item is None or isinstance(item, Tear):
             raise ValueError(str(item) if item else f"{self._path} is torn: it ends too early")
-        return item
+        self._number += 1
+        try:
+            return read(item)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{self._path}, line {self._number}: {error.args[0]}") from error

@@ -6,7 +6,7 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -102,7 +102,7 @@ class SessionState:
             created_at=fields.number("created_at", 0.0),
             updated_at=fields.number("updated_at", 0.0),
             version=fields.count("version", 1),
-            context_snapshots=[ContextSnapshot.from_dict(s) for s in fields.items("context_snapshots", [])],
+            context_snapshots=fields.each("context_snapshots", ContextSnapshot.from_dict, []),
         )
 
 
@@ -154,10 +154,13 @@ class SessionStore:
         ------
         StaleSessionError
             There is a newer version than the one that `state` was loaded from; nothing is written.
+        TypeError, ValueError
+            A field of `state` could not be read back; nothing is written.
         """
         if not isinstance(state, SessionState):
             raise TypeError(f"state must be a SessionState, not {type(state).__name__}")
         folder = self._folder(state.session_id)
+        content = _content(state)
         if not folder.exists():
             folder.mkdir(exist_ok=True)
             sync_directory(self._root)
@@ -170,8 +173,7 @@ class SessionStore:
                 )
             version = max([state.version, *files]) + 1
             updated_at = max(finite(self._clock(), "clock()"), state.updated_at)
-            content = {**state.to_dict(digits=None), "version": version, "updated_at": updated_at}
-            self._write(folder / f"{version:08d}.json", content)
+            self._write(folder / f"{version:08d}.json", {**content, "version": version, "updated_at": updated_at})
             for number in sorted(files)[: max(0, len(files) + 1 - self._keep)]:
                 files[number].unlink(missing_ok=True)
         state.version, state.updated_at = version, updated_at
@@ -192,20 +194,24 @@ class SessionStore:
         TornFileWarning
             A later version is damaged, and was passed over.
         """
-        files = _version_files(self._folder(session_id))
-        if version is not None:
-            files = {number: path for number, path in files.items() if number == version}
-        if not files:
-            wanted = "" if version is None else f" of version {version}"
-            raise KeyError(f"no session {session_id!r}{wanted} in {self._root}")
-        for number in sorted(files, reverse=True):
-            found = _read(files[number])
+        folder = self._folder(session_id)
+        damaged: dict[int, ValueError] = {}
+        while files := _wanted(folder, version, damaged):
+            number = max(files)
+            try:
+                found = _read(files[number])
+            except FileNotFoundError:  # a writer has put a newer version in its place since the folder was listed
+                continue
             if isinstance(found, SessionState):
                 return found
             if version is not None:
                 raise found
             warnings.warn(f"{found}; an earlier version is taken", TornFileWarning, stacklevel=2)
-        raise ValueError(f"no version of session {session_id!r} can be read: {sorted(files)} are all damaged")
+            damaged[number] = found
+        if damaged:
+            raise ValueError(f"no version of session {session_id!r} can be read: {sorted(damaged)} are all damaged")
+        wanted = "" if version is None else f" of version {version}"
+        raise KeyError(f"no session {session_id!r}{wanted} in {self._root}")
 
     def versions(self, session_id: str) -> list[int]:
         """The versions on disk, oldest first."""
@@ -214,7 +220,7 @@ class SessionStore:
     def list_sessions(self) -> list[str]:
         """The ids of all sessions, sorted."""
         found = (path.name for path in self._root.iterdir() if path.name.startswith(_FOLDER_PREFIX))
-        return sorted(unquote(name.removeprefix(_FOLDER_PREFIX)) for name in found if _version_files(self._root / name))
+        return sorted(_session_id(name) for name in found if _version_files(self._root / name))
 
     def resume(self, session_id: str) -> SessionState:
         """Load a session and note that it goes on."""
@@ -226,8 +232,10 @@ class SessionStore:
         Half-written files are removed.
         """
         folder = self._folder(session_id)
-        for leftover in folder.glob(".*.tmp"):
-            leftover.unlink(missing_ok=True)
+        if folder.exists():
+            with _locked(folder):  # not the file that another writer is at
+                for leftover in folder.glob(".*.tmp"):
+                    leftover.unlink(missing_ok=True)
         state = self.load(session_id)
         if state.status not in (SessionStatus.ACTIVE, SessionStatus.RESUMED):
             return state
@@ -241,7 +249,7 @@ class SessionStore:
     def _folder(self, session_id: str) -> Path:
         if not isinstance(session_id, str):
             raise TypeError(f"session_id must be a str, not {type(session_id).__name__}")
-        name = _FOLDER_PREFIX + quote(session_id, safe="")
+        name = _FOLDER_PREFIX + quote(session_id, safe="", errors="surrogatepass")
         if not session_id or len(name) > _MAX_NAME_BYTES:
             raise ValueError(f"session_id must be a name that fits a file's, not {session_id!r}")
         return self._root / name
@@ -254,11 +262,46 @@ class SessionStore:
             stream.write(json.dumps(content, allow_nan=False).encode())
 
 
+def _session_id(folder_name: str) -> str:
+    return unquote(folder_name.removeprefix(_FOLDER_PREFIX), errors="surrogatepass")
+
+
 def _version_files(folder: Path) -> dict[int, Path]:
     with suppress(FileNotFoundError):
         names = ((_VERSION_FILE.fullmatch(path.name), path) for path in folder.iterdir())
         return {int(match[1]): path for match, path in names if match}
     return {}
+
+
+def _wanted(folder: Path, version: int | None, damaged: Collection[int]) -> dict[int, Path]:
+    """The versions that are there, or the one asked for, without those that were found damaged."""
+    files = _version_files(folder)
+    return {n: path for n, path in files.items() if n not in damaged and version in (None, n)}
+
+
+def _content(state: SessionState) -> dict[str, Any]:
+    """The state as a dict that reads back as the same state: a version that nobody can load must not push out one that is good."""
+    for i, snapshot in enumerate(state.context_snapshots):
+        if not isinstance(snapshot, ContextSnapshot):
+            raise TypeError(
+                f"SessionState.context_snapshots[{i}] must be a ContextSnapshot, not {type(snapshot).__name__}"
+            )
+    content = state.to_dict(digits=None)
+    SessionState.from_dict(content)  # says which field is wrong
+    _check_keys(state.memory_snapshot, "SessionState.memory_snapshot")
+    return content
+
+
+def _check_keys(value: object, name: str) -> None:
+    """JSON turns other keys into str, and then two keys may be one."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"{name} has the key {key!r}, which must be a str, not {type(key).__name__}")
+            _check_keys(item, f"{name}[{key!r}]")
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            _check_keys(item, f"{name}[{i}]")
 
 
 def _read(path: Path) -> SessionState | ValueError:
