@@ -577,6 +577,21 @@ def test_calibration_is_for_one_model():
         calibrate_thresholds(x, np.empty((0, 96)), dims=DIMS)
 
 
+def test_a_threshold_of_one_lets_nobody_exit():
+    # Cosines of a query with itself are rounded to 1.0000001 as often as not.
+    x = made(500, decay=0.0)
+    index = CascadeIndex(DIMS, thresholds=(1.0, 1.0))
+    index.add(x)
+    found = index.search(x, 5)
+    assert (found.tier == 2).all()
+    assert found.best.max() == 1.0
+    assert found.ids.tolist() == index.search(x, 5, mode="exact").ids.tolist()
+    for recall in (0.5, 1.0):  # and those that are measured on such queries are no greater
+        calibration = calibrate_thresholds(x, x[:200], dims=DIMS, recall=recall)
+        assert CascadeIndex(DIMS, calibration=calibration).thresholds == calibration.thresholds
+        assert max(calibration.roc[0].thresholds) == 1.0
+
+
 # ---- interruption
 
 

@@ -1,12 +1,14 @@
 import multiprocessing
 import subprocess
 import sys
+import threading
 import warnings
 
 import numpy as np
 import pytest
 
 from hsca_fast import CascadeIndex
+from hsca_fast.vectors import storage
 from hsca_fast.vectors.full_index import FaissTier
 
 faiss = pytest.importorskip("faiss")
@@ -82,6 +84,98 @@ def test_the_file_is_a_cache(tmp_path, monkeypatch):
             loaded = CascadeIndex.load(tmp_path)
         assert loaded.search(queries, 5).ids.tolist() == expected.ids.tolist()
     assert not parsed  # damaged bytes never reach FAISS
+
+
+def test_a_cache_that_is_gone_is_made_again(tmp_path):
+    index = index_of("HNSW16")
+    queries = made(5, seed=1)
+    expected = index.search(queries, 5)
+    index.save(tmp_path)
+    (path,) = tmp_path.glob("full-*.faiss")
+    path.unlink()
+    with pytest.warns(RuntimeWarning, match=f"{path.name} is missing; it is made again from the vectors"):
+        loaded = CascadeIndex.load(tmp_path)
+    assert loaded.search(queries, 5).ids.tolist() == expected.ids.tolist()
+
+
+def test_a_cache_that_a_writer_took_away_is_read_anew(tmp_path, monkeypatch):
+    index = index_of("HNSW16")
+    index.search(made(1), 1)
+    index.save(tmp_path)
+    real, saves = storage.Folder.blob, []
+
+    def blob(self, kind):
+        if not saves:  # the writer comes between the manifest and the file
+            saves.append(1)
+            index.add(made(5, seed=4))
+            index.save(tmp_path)
+        return real(self, kind)
+
+    monkeypatch.setattr(storage.Folder, "blob", blob)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert CascadeIndex.load(tmp_path).ntotal == 505
+
+
+@pytest.mark.parametrize("factory", ["HNSW4", "IVF32,Flat"])
+def test_a_filter_leaves_every_hit_it_allows(factory):
+    # A walk through a graph, or a look at one list of many, passes by most of the few that are allowed.
+    index = index_of(factory, 3000)
+    queries = made(40, seed=1)
+    for allowed in (index.ids[::150], index.ids[5:8]):
+        found = index.search(queries, 10, allowed_ids=allowed)
+        expected = index.search(queries, 10, allowed_ids=allowed, mode="exact")
+        assert ((found.ids >= 0).sum(axis=1) == min(10, len(allowed))).all()
+        assert (found.tier == 1).all()
+        if len(allowed) < 10:
+            assert found.ids.tolist() == expected.ids.tolist()
+    assert (index.search(queries, 2000).ids >= 0).all()
+
+
+@pytest.mark.parametrize("factory", ["HNSW16", "SQ8"])
+def test_searches_beside_adds(factory):
+    # FAISS must not grow under a search, and a search must not be told of rows that came after it.
+    pool = made(3000)
+    index = CascadeIndex(DIMS, thresholds=(1.0,), full_factory=factory)
+    index.add(pool[:200])
+    wrong, stop = [], threading.Event()
+
+    def ask():
+        while not stop.is_set():
+            try:
+                if (index.search(pool[:20], 3).ids < 0).any():
+                    wrong.append("a hit is missing")
+            except Exception as error:
+                wrong.append(error)
+
+    askers = [threading.Thread(target=ask) for _ in range(2)]
+    for asker in askers:
+        asker.start()
+    for begin in range(200, len(pool), 100):
+        index.add(pool[begin : begin + 100])
+    stop.set()
+    for asker in askers:
+        asker.join()
+    assert not wrong
+    assert index.search(pool[-1], 1).ids.tolist() == [[2999]]
+
+
+def test_rows_that_faiss_cannot_take_are_in_the_index(monkeypatch):
+    index = index_of("SQ8")
+    queries = made(3, seed=1)
+    index.search(queries, 1)
+
+    def fail(self, rows):
+        raise MemoryError("std::bad_alloc")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FaissTier, "_append", fail)
+        with pytest.warns(
+            RuntimeWarning, match="could not take new vectors .*bad_alloc.* made again at the next search"
+        ):
+            index.add(queries)
+    assert index.ntotal == 503
+    assert index.search(queries, 1).ids.ravel().tolist() == [507, 508, 509]
 
 
 def test_an_index_of_another_shape_is_not_taken():

@@ -158,6 +158,15 @@ def test_a_failed_save_leaves_the_old_index(tmp_path, monkeypatch):
     assert CascadeIndex.load(tmp_path).ntotal == 300
 
 
+def test_new_folders_are_synced_too(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(storage, "_sync_folder", synced.append)
+    index_of().save(tmp_path / "a" / "b")
+    assert str(tmp_path) in synced  # which names a
+    assert str(tmp_path / "a") in synced
+    assert str(tmp_path / "a" / "b") in synced
+
+
 WRITER = """
 import sys, numpy as np
 from hsca_fast import CascadeIndex

@@ -36,8 +36,8 @@ def exact(query: Vector, records: Mapping[int, Vector], dims: Sequence[int], k: 
 
 
 def best(hits: Sequence[tuple[int, float]]) -> float:
-    """The best score of a tier; max(∅) = 0."""
-    return max([0.0, *(value for _, value in hits)])
+    """The best score of a tier; max(∅) = 0, and no cosine exceeds 1, whatever its rounding."""
+    return min(1.0, max([0.0, *(value for _, value in hits)]))
 
 
 def early_exit(

@@ -159,7 +159,7 @@ def neighbour_ranks(
             # Searching the sorted scores costs less than a comparison of all with each neighbour. Ties may all come
             # before it.
             ranks[begin + i] = len(line) - 1 - np.searchsorted(np.sort(line), line[near], side="left")
-            best[begin + i] = max(0.0, float(line.max(initial=0.0)))
+            best[begin + i] = min(1.0, float(line.max(initial=0.0)))  # as the cascade reads it
     return ranks, best
 
 

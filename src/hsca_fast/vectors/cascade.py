@@ -427,8 +427,8 @@ class CascadeIndex:
         FileNotFoundError
             There is no index.
         DamagedIndexError
-            A file is missing, cut, altered or another's. Nothing of it has been parsed. A damaged FAISS cache is no
-            error: it is made again from the vectors.
+            A file is missing, cut, altered or another's. Nothing of it has been parsed. A FAISS cache that is damaged or
+            gone is no error: it is made again from the vectors.
         """
         index = storage.read_folder(os.fspath(path), lambda folder: cls._read(folder, mmap=mmap, threads=threads))
         index._guard(model, strict)
@@ -458,9 +458,9 @@ class CascadeIndex:
         if index._faiss is not None and folder.has("full"):
             try:
                 index._faiss.from_checked_bytes(folder.blob("full"), n)
-            except storage.MissingFileError:
-                raise
             except storage.DamagedIndexError as error:
+                if isinstance(error, storage.MissingFileError) and not folder.is_current():
+                    raise  # a writer took it away: there is a newer index to read
                 warnings.warn(f"{error}; it is made again from the vectors", RuntimeWarning, stacklevel=5)
         return index
 

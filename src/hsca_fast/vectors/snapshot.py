@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hsca_fast._native import vectors as _native
+from hsca_fast._native.vectors import NO_ROW
 from hsca_fast.vectors.arrays import Float32, Int64
 from hsca_fast.vectors.calibration import exit_candidates
 from hsca_fast.vectors.full_index import FaissTier
@@ -45,7 +46,8 @@ class Snapshot:
                 continue
             wanted = min(exit_candidates(k), len(self.rows))
             candidates, scores = self._search(codes, tiers[number][waiting], wanted, allowed, candidates=True)
-            best = np.maximum(scores[:, 0], 0.0)
+            # No cosine exceeds 1, so that a threshold of 1 lets nobody exit, whatever the rounding of float32.
+            best = np.clip(scores[:, 0], 0.0, 1.0)
             out.best[waiting, number] = best
             done = best > threshold
             if done.any():
@@ -57,7 +59,7 @@ class Snapshot:
             found = self.full_width(tiers[-1][waiting], k, allowed, early=bool(thresholds))
             out.put(waiting, self.last, *found)
             if k:
-                out.best[waiting, self.last] = np.maximum(found[1][:, 0], 0.0)
+                out.best[waiting, self.last] = np.clip(found[1][:, 0], 0.0, 1.0)
 
     def funnel(
         self, tiers: tuple[Float32, ...], k: int, allowed: Mask, sizes: tuple[int, ...], out: ResultArrays
@@ -70,13 +72,13 @@ class Snapshot:
         codes = self.codes[first]
         assert codes is not None
         candidates, scores = self._search(codes, tiers[first], sizes[first], allowed, candidates=True)
-        out.best[:, first] = np.maximum(scores[:, 0], 0.0)
+        out.best[:, first] = np.clip(scores[:, 0], 0.0, 1.0)
         for number in range(first + 1, self.last):
             candidates, scores = self._narrow(candidates, number, tiers[number], sizes[number], further=True)
-            out.best[:, number] = np.maximum(scores[:, 0], 0.0)
+            out.best[:, number] = np.clip(scores[:, 0], 0.0, 1.0)
         found = self._narrow(candidates, self.last, tiers[-1], k)
         out.put(np.arange(len(tiers[0])), self.last, *found)
-        out.best[:, self.last] = np.maximum(found[1][:, 0], 0.0)
+        out.best[:, self.last] = np.clip(found[1][:, 0], 0.0, 1.0)
 
     def full_width(self, queries: Float32, k: int, allowed: Mask, *, early: bool = False) -> Found:
         """The best at full width: exact, unless FAISS may choose the candidates of `early` exits."""
@@ -84,7 +86,16 @@ class Snapshot:
             wanted = min(exit_candidates(k), len(self.rows))
             candidates = self.faiss.candidates(self.rows, queries, wanted, allowed)
             if candidates is not None:
-                return self._narrow(candidates, self.last, queries, k)
+                found, scores = self._narrow(candidates, self.last, queries, k)
+                # A graph or a list that the filter leaves little of finds fewer than there are.
+                there = min(k, len(self.rows) if allowed is None else int(np.count_nonzero(allowed)))
+                short = np.flatnonzero(np.count_nonzero(found != NO_ROW, axis=1) < there)
+                if short.size:
+                    found[short], scores[short] = self._exact(queries[short], k, allowed)
+                return found, scores
+        return self._exact(queries, k, allowed)
+
+    def _exact(self, queries: Float32, k: int, allowed: Mask) -> Found:
         codes = self.codes[-1]
         if codes is not None:
             return self._search(codes, queries, k, allowed)

@@ -120,6 +120,16 @@ def _digest(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _make_folder(folder: str) -> None:
+    """Makes it, and those it is in, so that a loss of power does not take it away again."""
+    new = os.path.abspath(folder)
+    if os.path.isdir(new):
+        return
+    _make_folder(os.path.dirname(new))
+    os.makedirs(new, exist_ok=True)
+    _sync_folder(os.path.dirname(new))
+
+
 def write_folder(
     folder: str, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], blobs: Mapping[str, bytes]
 ) -> None:
@@ -127,7 +137,7 @@ def write_folder(
 
     A writer that dies leaves the index as it was before. One writer at a time.
     """
-    os.makedirs(folder, exist_ok=True)
+    _make_folder(folder)
     files = {}
     for kind, array in arrays.items():
         write = partial(np.lib.format.write_array, array=array, allow_pickle=False)
@@ -157,9 +167,9 @@ def read_folder(path: str, read: Callable[[Folder], _T]) -> _T:
         try:
             return read(folder)
         except MissingFileError:
-            before, folder = folder, Folder(path)
-            if folder.manifest == before.manifest:
+            if folder.is_current():
                 raise
+            folder = Folder(path)
 
 
 class Folder:
@@ -168,6 +178,10 @@ class Folder:
     def __init__(self, path: str) -> None:
         self.path = path
         self.manifest = _read_manifest(path)
+
+    def is_current(self) -> bool:
+        """False if the index has been written anew since."""
+        return _read_manifest(self.path) == self.manifest
 
     def has(self, kind: str) -> bool:
         """Whether the index has such a file."""
