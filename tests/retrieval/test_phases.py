@@ -183,6 +183,18 @@ def test_summaries_stand_for_their_sources(index):
     assert summary.id not in {each.id for each in raw.results}
 
 
+def test_a_summary_that_does_not_pass_the_filter_takes_no_place(index):
+    texts = [f"{text} lamp" for text in random_texts(8, words=12)]
+    ids = index.append(
+        texts, metadata={"session": "s1", "wing": "w"}, timestamps=[NOW - 100 * DAY + i for i in range(8)]
+    )
+    compact_session(index.session("s1"), keep_recent=2, target_size=6, clock=lambda: NOW)
+    (summary,) = [r for batch in index.iter_records() for r in batch if r.role == "summary"]
+    assert "wing" not in summary.metadata
+    found = pipeline(index, axes_enabled=[]).run("lamp", k=9, where={"wing": "w"}, dry_run=True)
+    assert {each.id for each in found.results} == set(ids)
+
+
 # ---- threshold
 
 
@@ -330,6 +342,29 @@ def test_new_records_are_pinned_for_a_while(index):
     assert (found.results[0].id, found.results[0].pinned) == (ids[0], True)
     old = pipeline(index, pinned_memory_enabled=True, pinned_tagged_window_hours=12).run("lamp", k=1, dry_run=True)
     assert not any(each.pinned for each in old.results)
+
+
+def test_what_is_only_pinned_is_not_counted_as_asked_for(index):
+    """Otherwise a new record would be returned by every question, and pinned for ever by that."""
+    ids = fill(index, ["fog bell", "lamp wick", "lamp oil"], ages=[1, 100, 100])
+    run = pipeline(index, pinned_memory_enabled=True)
+    for i in range(8):
+        found = run.run(f"lamp {i}", k=2)
+        assert ids[0] in {each.id for each in found.results if each.pinned}
+    assert index.get(ids[0]).reference_count == 0
+    assert index.get(ids[1]).reference_count == 8
+    late = run.run("lamp", k=2, now=NOW + 20 * DAY, dry_run=True)
+    assert ids[0] not in {each.id for each in late.results}
+
+
+def test_pinned_pass_the_filter(index):
+    secret, note = fill(index, ["lamp of the others", "lamp of ours"], wings=["theirs", "ours"], ages=[1, 1])
+    for i in range(6):
+        index.touch([secret], query=f"question {i}", at=NOW - 3600)
+    run = pipeline(index, pinned_memory_enabled=True)
+    assert run.run("lamp", dry_run=True).results[0].id == secret
+    found = run.run("lamp", where={"wing": "ours"}, dry_run=True)
+    assert [each.id for each in found.results] == [note]
 
 
 # ---- budget

@@ -36,6 +36,7 @@ COMPONENTS = (
     "tagging_boost",
     "query_expansion_penalty",
     "supersede_penalty",
+    "consolidation_boost",
     "mmr_penalty",
     "wing_diversity_penalty",
     "pinned_boost",
@@ -100,6 +101,13 @@ class Pool:
             wing = record.metadata.get("wing")
             self.wings.append(wing if wing is None or isinstance(wing, str) else str(wing))
 
+    def cut(self, n: int) -> None:
+        """Forget all rows from `n` on."""
+        for record_id in self.ids[n:]:
+            del self._row[record_id]
+        for column in (self.recalled, self.records, self.ids, self.wings):
+            del column[n:]
+
     def find(self, record_id: str) -> int | None:
         return self._row.get(record_id)
 
@@ -128,6 +136,7 @@ class Run:
     before_diversity: Rows = field(default_factory=lambda: np.empty(0, np.int64))
     terms: list[str] = field(default_factory=list)  # of past queries
     pinned: list[int] = field(default_factory=list)  # rows, in front of all others
+    only_pinned: set[int] = field(default_factory=set)  # of them, those that the query itself did not bring
     stopped: bool = False  # there is nothing to go on with
     truncated: bool = False
     warnings: list[str] = field(default_factory=list)
@@ -138,6 +147,23 @@ class Run:
     hook_errors: list[str] = field(default_factory=list)
     _moves: list[_Move] = field(default_factory=list)
     _vectors: Float32 | None = None
+
+    def undo(self) -> Callable[[], None]:
+        """What brings back everything that a phase may change, as it is now; warnings stay."""
+        plain = {name: getattr(self, name) for name in ("score", "order", "before_diversity", "stopped", "truncated")}
+        copied = {name: getattr(self, name).copy() for name in ("terms", "pinned", "only_pinned", "trace", "drops")}
+        copied["notes"] = {row: dict(note) for row, note in self.notes.items()}
+        n_candidates, n_steps, n_moves = len(self.pool), len(self.steps), len(self._moves)
+
+        def restore() -> None:
+            for name, value in (plain | copied).items():
+                setattr(self, name, value)
+            if len(self.pool) > n_candidates:
+                self.pool.cut(n_candidates)
+                self._vectors = None
+            del self.steps[n_steps:], self._moves[n_moves:]
+
+        return restore
 
     # ---- candidates
 
