@@ -5,6 +5,8 @@ import pytest
 from retrieval_stores import DAY, NOW, fill, open_index, outcome, random_texts, word_embedder
 
 from hsca_fast import RetrievalPipeline, RetrievalProfile, compact_session
+from hsca_fast._native.vectors import dot_products
+from hsca_fast.vectors.embedder import unit_rows
 
 
 @pytest.fixture
@@ -161,6 +163,39 @@ def test_supersede_by_likeness_and_date(index, gap, text, confidence):
     if confidence:
         assert drops(filtered)[old]["dropped_at"] == "supersede"
         assert drops(filtered)[old]["superseded_by"] == new
+
+
+def likeness_by_pairs(cosines, ages, ids, threshold, gap, most):
+    """The same, a pair at a time."""
+    pairs = []
+    for i in range(len(ids)):
+        for j in range(len(ids)):
+            days = np.floor(ages[i] - ages[j])
+            if cosines[i, j] >= threshold and ages[i] > ages[j] and days >= gap:
+                near = cosines[i, j]
+                level = 1 if near >= 0.93 and days >= 30 else 2 if near >= 0.86 and days >= 14 else 3
+                pairs.append((level, -near, ids[j], i))
+    found = {}
+    for level, negative, newer, i in sorted(pairs):
+        if ids[i] not in found and len(found) < most:
+            found[ids[i]] = ("", "high", "medium", "low")[level], float(-negative), newer
+    return found
+
+
+@pytest.mark.parametrize(("seed", "most"), [(0, 10), (1, 3), (2, 100)])
+def test_supersede_by_likeness_is_that_of_all_pairs(index, seed, most):
+    rng = np.random.default_rng(seed)
+    ages = rng.integers(0, 60, 40).astype(float).tolist()
+    ids = fill(index, random_texts(40, seed, words=5), ages=ages)
+    found = pipeline(
+        index, axes_enabled=[], supersede_filter_enabled=True, supersede_similarity_threshold=0.8,
+        supersede_max_candidates=most, exact_dedup_enabled=False,
+    ).run("lamp tower sea stone", k=40, dry_run=True)  # fmt: skip
+    units = unit_rows(index.vectors(ids))
+    expected = likeness_by_pairs(dot_products(units, units), ages, ids, 0.8, 7, most)
+    marked = {each.id: each.notes["superseded"] for each in found.results if each.notes}
+    assert 0 < len(expected) <= most
+    assert {each: (note["confidence"], note["similarity"], note["by"]) for each, note in marked.items()} == expected
 
 
 # ---- consolidation

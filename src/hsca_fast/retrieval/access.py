@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from array import array
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import pairwise
 
 import numpy as np
@@ -44,6 +44,7 @@ class AccessCounts:
         self._queries: list[str] = []
         self._returned: list[tuple[str, ...]] = []
         self._rows: dict[str, array[int]] = {}
+        self._most_used: tuple[object, list[tuple[str, int]]] | None = None  # of the last question for them
         self._latest: dict[str, int] = {}  # row of each query text, the latest used last
         for entry in sorted(entries, key=lambda each: each[0]):
             self.add(entry)
@@ -91,10 +92,15 @@ class AccessCounts:
     def together(self, ids: Sequence[str], since: float) -> npt.NDArray[np.float64]:
         """For each, Σ over the others of how often both were returned at once."""
         first = self._first(since)
-        none: array[int] = array("q")
-        mine = [rows[bisect_left(rows, first) :] for rows in (self._rows.get(each, none) for each in ids)]
-        size = Counter(row for rows in mine for row in rows)
-        return np.array([sum(size[row] - 1 for row in rows) for rows in mine], float)
+        flat, ends = array("q"), [0]  # rows of all ids
+        for each in ids:
+            rows = self._rows.get(each)
+            if rows is not None:
+                flat += rows[bisect_left(rows, first) :]
+            ends.append(len(flat))
+        row = np.array(flat, np.int64) - first
+        total = np.append(0, np.cumsum(np.bincount(row)[row] - 1))
+        return np.diff(total[ends]).astype(np.float64)
 
     def spread(self, ids: Sequence[str], since: float) -> list[int]:
         """How many different queries returned each."""
@@ -106,14 +112,17 @@ class AccessCounts:
     def all_used(self, since: float) -> dict[str, int]:
         """How often each record was returned, for all that were."""
         first = self._first(since)
-        counts = (
-            (each, len(rows) - bisect_left(rows, first)) for each, rows in list(self._rows.items()) if rows[-1] >= first
-        )
-        return dict(sorted(counts))
+        return {
+            each: len(rows) - bisect_left(rows, first) for each, rows in list(self._rows.items()) if rows[-1] >= first
+        }
 
     def most_used(self, since: float, n: int) -> list[tuple[str, int]]:
         """The n records returned most often, with how often; ties by id."""
-        return sorted(self.all_used(since).items(), key=lambda item: -item[1])[:n]
+        state = len(self), self._first(since), n
+        if self._most_used is None or self._most_used[0] != state:
+            best = nsmallest(n, self.all_used(since).items(), key=lambda item: (-item[1], item[0]))
+            self._most_used = state, best
+        return self._most_used[1]
 
     def past_queries(self, since: float) -> list[PastQuery]:
         """The latest first, each text once, with what it returned last."""
