@@ -134,31 +134,31 @@ def test_session_context(call):
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"),
+    ("name", "arguments", "reason"),
     [
-        ("query_documents", {}),
-        ("query_documents", {"query": ""}),
-        ("query_documents", {"query": "x" * (MAX_QUERY + 1)}),
-        ("query_documents", {"query": 5}),
-        ("query_documents", {"query": "x", "top_n": 0}),
-        ("query_documents", {"query": "x", "top_n": 101}),
-        ("query_documents_compressed", {"query": "x", "min_score": -0.1}),
-        ("query_documents_compressed", {"query": "x", "min_score": 1.1}),
-        ("query_documents_compressed", {"query": "x", "similarity_threshold": 0.4}),
-        ("query_documents_compressed", {"query": "x", "max_tokens": 0}),
-        ("expand_chunk", {"chunk_id": "../../etc/passwd"}),
-        ("expand_chunk", {"chunk_id": "0" * 32}),
-        ("explain_result", {"query": "x", "chunk_id": "f" * 32}),
-        ("session_context", {"session": ""}),
-        ("session_context", {"session": "s" * 257}),
-        ("session_context", {"session": "s1", "max_tokens": 10**9}),
-        ("compaction_plan", {"dry_run": False}),
+        ("query_documents", {}, "Field required"),
+        ("query_documents", {"query": ""}, "at least 1 character"),
+        ("query_documents", {"query": "x" * (MAX_QUERY + 1)}, f"at most {MAX_QUERY} characters"),
+        ("query_documents", {"query": 5}, "valid string"),
+        ("query_documents", {"query": "x", "top_n": 0}, "greater than or equal to 1"),
+        ("query_documents", {"query": "x", "top_n": 101}, "less than or equal to 100"),
+        ("query_documents_compressed", {"query": "x", "min_score": -0.1}, "greater than or equal to 0"),
+        ("query_documents_compressed", {"query": "x", "min_score": 1.1}, "less than or equal to 1"),
+        ("query_documents_compressed", {"query": "x", "similarity_threshold": 0.4}, "greater than or equal to 0.5"),
+        ("query_documents_compressed", {"query": "x", "max_tokens": 0}, "greater than or equal to 1"),
+        ("expand_chunk", {"chunk_id": "../../etc/passwd"}, "match pattern"),
+        ("expand_chunk", {"chunk_id": "0" * 32}, f"there is no chunk {'0' * 32}"),
+        ("explain_result", {"query": "x", "chunk_id": "f" * 32}, f"there is no chunk {'f' * 32}"),
+        ("session_context", {"session": ""}, "at least 1 character"),
+        ("session_context", {"session": "s" * 257}, "at most 256 characters"),
+        ("session_context", {"session": "s1", "max_tokens": 10**9}, "less than or equal to 100000"),
+        ("compaction_plan", {"dry_run": False}, "start it with --allow-write"),
     ],
 )
-def test_bad_calls_are_answered(call, name, arguments):
+def test_bad_calls_are_answered(call, name, arguments, reason):
     ((error, text), (_, status)) = call((name, arguments), ("index_status", {}))
     assert error
-    assert len(text) > 10
+    assert reason in text
     assert status["records_live"] == len(TEXTS)  # the server lives on
 
 
@@ -168,6 +168,38 @@ def test_answers_are_bounded(path, call):
     ((_, found),) = call(("query_documents", {"query": "lamp oil", "top_n": 5}))
     assert found["truncated"]
     assert sum(len(each["content"]) for each in found["results"]) <= MAX_RESPONSE
+
+
+def test_metadata_and_plans_are_bounded_too(path, call):
+    with SemanticIndex.open(path, embedder=default_embedder()) as index:
+        (big,) = index.append(["a rope"], metadata={"header_path": "h" * MAX_RESPONSE, "more": "m" * MAX_RESPONSE})
+        index.append(["a line"], metadata={"session": "s2"})
+        old = index.append(
+            [f"The old note {i} says much about nothing. It was corrected long ago." for i in range(400)],
+            metadata=[{"session": f"old {i}"} for i in range(400)],
+            timestamps=[float(i) for i in range(400)],
+        )
+        for each in old:
+            index.supersede(each, big)
+    ((_, found), (_, whole), (_, plan)) = call(
+        ("query_documents", {"query": "a rope", "top_n": 3}),
+        ("expand_chunk", {"chunk_id": big}),
+        ("compaction_plan", {}),
+    )
+    assert found["truncated"]
+    assert whole["truncated"]
+    assert whole["content"] == "a rope"
+    assert plan["truncated"]
+    assert plan["would_archive"] >= 0
+    assert 0 < len(plan["candidates"]) < 400
+    assert all(len(json.dumps(answer)) < 1.2 * MAX_RESPONSE for answer in (found, whole, plan))
+
+
+def test_an_error_of_the_store_is_named(call, monkeypatch):
+    monkeypatch.setattr(SemanticIndex, "count", lambda *args, **options: 1 / 0)
+    ((error, text),) = call(("index_status", {}))
+    assert error
+    assert "ZeroDivisionError: division by zero" in text
 
 
 def test_nothing_is_written_unless_allowed(path, call):

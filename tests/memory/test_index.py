@@ -339,9 +339,27 @@ def test_use_is_counted(index):
     ]
     assert list(index.access_log()) == [(5.0, "lamps?", "s", ids[:2]), (4.0, "", "", [ids[0], ids[0]])]
     assert list(index.access_log(since=5.0)) == [(5.0, "lamps?", "s", ids[:2])]
+    assert index.n_accesses == 2
+    assert [row[0] for row in index.access_log(after=1)] == [4.0]
+    assert [row[0] for row in index.access_log(before=1)] == [5.0]
+    assert list(index.access_log(since=5.0, after=1, before=9)) == []
+    with pytest.raises(ValueError, match="after must be at least 0, not -1"):
+        index.access_log(after=-1)
     before = index.generation
     index.query("lamp")
     assert index.generation == before
+
+
+def test_what_a_query_would_look_at(index):
+    ids = index.append(TEXTS, metadata=[{"wing": wing} for wing in ("a", "b", "a", "b")])
+    index.archive(ids[:1], reason="stale")
+    assert index.passing(ids[::-1]) == ids[:0:-1]
+    assert index.passing(ids, {"wing": "a"}) == [ids[2]]
+    assert index.passing([]) == []
+    with pytest.raises(KeyError):
+        index.passing(["0" * 32])
+    with pytest.raises(ValueError, match="unknown operator"):
+        index.passing(ids, {"wing": {"$like": "a"}})
 
 
 def test_archive_restore_delete(index):

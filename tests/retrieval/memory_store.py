@@ -61,15 +61,18 @@ class MemoryIndex:
         n = len(self.words)
         return [sum(math.log(1 + n / holders[word]) for word in asked & words.keys()) for words in self.words]
 
+    def _passes(self, record, where):
+        return record.status == "live" and all(record.metadata.get(key) == v for key, v in (where or {}).items())
+
+    def passing(self, ids, where=None):
+        return [each for each in ids if self._passes(self.records[each], where)]
+
     def query(self, query, k, *, where=None, lexical=True, vector=True):
         vectors = unit_rows(np.asarray(self.embedder.embed_query(query) if isinstance(query, str) else query)[None])
         cosines = (self.matrix @ vectors[0]).tolist()
         words = self._lexical(query) if lexical and isinstance(query, str) else [0.0] * len(cosines)
         live = [
-            (record_id, row)
-            for record_id, row in self.rows.items()
-            if self.records[record_id].status == "live"
-            and all(self.records[record_id].metadata.get(key) == value for key, value in (where or {}).items())
+            (record_id, row) for record_id, row in self.rows.items() if self._passes(self.records[record_id], where)
         ]
         scored = [
             MemoryHit(i, cosines[r] * vector + words[r] / 10, cosines[r] if vector else None, words[r] or None)
@@ -88,10 +91,7 @@ class MemoryIndex:
         return self.matrix[[self.rows[each] for each in ids]]
 
     def count(self, where=None):
-        return sum(
-            record.status == "live" and all(record.metadata.get(k) == v for k, v in (where or {}).items())
-            for record in self.records.values()
-        )
+        return sum(self._passes(record, where) for record in self.records.values())
 
     def value_counts(self, name):
         values = [record.metadata.get(name) for record in self.records.values() if record.status == "live"]
@@ -111,8 +111,12 @@ class MemoryIndex:
                 np.array([record.compacted_into is not None for record in part]),
             )
 
-    def access_log(self, since=None):
-        return (row for row in self.log if since is None or row[0] >= since)
+    @property
+    def n_accesses(self):
+        return len(self.log)
+
+    def access_log(self, since=None, *, after=0, before=None):
+        return (row for row in self.log[after:before] if since is None or row[0] >= since)
 
     def touch(self, ids, *, query="", session="", at=None):
         self.log.append((at, query, session, list(ids)))

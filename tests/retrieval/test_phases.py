@@ -5,6 +5,8 @@ import pytest
 from retrieval_stores import DAY, NOW, fill, open_index, outcome, random_texts, word_embedder
 
 from hsca_fast import RetrievalPipeline, RetrievalProfile, compact_session
+from hsca_fast._native.vectors import dot_products
+from hsca_fast.vectors.embedder import unit_rows
 
 
 @pytest.fixture
@@ -163,6 +165,39 @@ def test_supersede_by_likeness_and_date(index, gap, text, confidence):
         assert drops(filtered)[old]["superseded_by"] == new
 
 
+def likeness_by_pairs(cosines, ages, ids, threshold, gap, most):
+    """The same, a pair at a time."""
+    pairs = []
+    for i in range(len(ids)):
+        for j in range(len(ids)):
+            days = np.floor(ages[i] - ages[j])
+            if cosines[i, j] >= threshold and ages[i] > ages[j] and days >= gap:
+                near = cosines[i, j]
+                level = 1 if near >= 0.93 and days >= 30 else 2 if near >= 0.86 and days >= 14 else 3
+                pairs.append((level, -near, ids[j], i))
+    found = {}
+    for level, negative, newer, i in sorted(pairs):
+        if ids[i] not in found and len(found) < most:
+            found[ids[i]] = ("", "high", "medium", "low")[level], float(-negative), newer
+    return found
+
+
+@pytest.mark.parametrize(("seed", "most"), [(0, 10), (1, 3), (2, 100)])
+def test_supersede_by_likeness_is_that_of_all_pairs(index, seed, most):
+    rng = np.random.default_rng(seed)
+    ages = rng.integers(0, 60, 40).astype(float).tolist()
+    ids = fill(index, random_texts(40, seed, words=5), ages=ages)
+    found = pipeline(
+        index, axes_enabled=[], supersede_filter_enabled=True, supersede_similarity_threshold=0.8,
+        supersede_max_candidates=most, exact_dedup_enabled=False,
+    ).run("lamp tower sea stone", k=40, dry_run=True)  # fmt: skip
+    units = unit_rows(index.vectors(ids))
+    expected = likeness_by_pairs(dot_products(units, units), ages, ids, 0.8, 7, most)
+    marked = {each.id: each.notes["superseded"] for each in found.results if each.notes}
+    assert 0 < len(expected) <= most
+    assert {each: (note["confidence"], note["similarity"], note["by"]) for each, note in marked.items()} == expected
+
+
 # ---- consolidation
 
 
@@ -181,6 +216,18 @@ def test_summaries_stand_for_their_sources(index):
     assert set(note["consolidated_sources"]) == gone.keys()
     raw = pipeline(index, axes_enabled=[], include_consolidated_summaries=False).run("lamp", k=6, dry_run=True)
     assert summary.id not in {each.id for each in raw.results}
+
+
+def test_a_summary_that_does_not_pass_the_filter_takes_no_place(index):
+    texts = [f"{text} lamp" for text in random_texts(8, words=12)]
+    ids = index.append(
+        texts, metadata={"session": "s1", "wing": "w"}, timestamps=[NOW - 100 * DAY + i for i in range(8)]
+    )
+    compact_session(index.session("s1"), keep_recent=2, target_size=6, clock=lambda: NOW)
+    (summary,) = [r for batch in index.iter_records() for r in batch if r.role == "summary"]
+    assert "wing" not in summary.metadata
+    found = pipeline(index, axes_enabled=[]).run("lamp", k=9, where={"wing": "w"}, dry_run=True)
+    assert {each.id for each in found.results} == set(ids)
 
 
 # ---- threshold
@@ -330,6 +377,29 @@ def test_new_records_are_pinned_for_a_while(index):
     assert (found.results[0].id, found.results[0].pinned) == (ids[0], True)
     old = pipeline(index, pinned_memory_enabled=True, pinned_tagged_window_hours=12).run("lamp", k=1, dry_run=True)
     assert not any(each.pinned for each in old.results)
+
+
+def test_what_is_only_pinned_is_not_counted_as_asked_for(index):
+    """Otherwise a new record would be returned by every question, and pinned for ever by that."""
+    ids = fill(index, ["fog bell", "lamp wick", "lamp oil"], ages=[1, 100, 100])
+    run = pipeline(index, pinned_memory_enabled=True)
+    for i in range(8):
+        found = run.run(f"lamp {i}", k=2)
+        assert ids[0] in {each.id for each in found.results if each.pinned}
+    assert index.get(ids[0]).reference_count == 0
+    assert index.get(ids[1]).reference_count == 8
+    late = run.run("lamp", k=2, now=NOW + 20 * DAY, dry_run=True)
+    assert ids[0] not in {each.id for each in late.results}
+
+
+def test_pinned_pass_the_filter(index):
+    secret, note = fill(index, ["lamp of the others", "lamp of ours"], wings=["theirs", "ours"], ages=[1, 1])
+    for i in range(6):
+        index.touch([secret], query=f"question {i}", at=NOW - 3600)
+    run = pipeline(index, pinned_memory_enabled=True)
+    assert run.run("lamp", dry_run=True).results[0].id == secret
+    found = run.run("lamp", where={"wing": "ours"}, dry_run=True)
+    assert [each.id for each in found.results] == [note]
 
 
 # ---- budget

@@ -23,9 +23,11 @@ from hsca_fast._reference import activity
 from hsca_fast._reference.relevance_blend import blended_relevance
 from hsca_fast._reference.two_pass import second_pass_score
 from hsca_fast.ranking import extract_keywords, keyword_coverage
+from hsca_fast.retrieval.evidence import Recalled
 from hsca_fast.retrieval.hooks import HOOKS
 from hsca_fast.retrieval.phases.phase import Phase
 from hsca_fast.retrieval.pipeline import PHASES
+from hsca_fast.retrieval.profile import MAX_BOOST, MAX_WING_WEIGHT
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +150,9 @@ def test_dry_run_writes_nothing_and_a_run_notes_what_it_returned(tmp_path):
         again = run.run("lamp oil", session="s")
         assert outcome(again) == outcome(found)
         assert index.generation == generation + 1
-        assert list(index.access_log())[-1] == (NOW, "lamp oil", "s", [each.id for each in again.results])
+        asked_for = [each.id for each in again.results if not each.pinned]
+        assert 0 < len(asked_for) < len(again.results)
+        assert list(index.access_log())[-1] == (NOW, "lamp oil", "s", asked_for)
 
 
 def test_a_read_only_index_is_only_read(tmp_path):
@@ -224,6 +228,12 @@ def test_k(busy, k):
         ({"query": "lamp", "k": -1}, ValueError, "k must be at least 0, not -1"),
         ({"query": "lamp", "k": 1.5}, TypeError, "k must be an int"),
         ({"query": "lamp", "max_tokens": -1}, ValueError, "max_tokens must be at least 0"),
+        (
+            {"query": "lamp", "profile": {"min_score": 1}},
+            TypeError,
+            "profile must be a RetrievalProfile, a name or None",
+        ),
+        ({"query": "lamp", "now": float("nan")}, ValueError, "now must be finite"),
     ],
 )
 def test_bad_arguments(busy, arguments, error, message):
@@ -270,6 +280,57 @@ def test_a_phase_that_raises_is_named_and_left_out(busy):
     assert found.pipeline_trace["phases_failed"] == [{"phase": "broken", "error": "RuntimeError: no"}]
     assert found.warnings == ["phase broken failed and was left out: RuntimeError: no"]
     assert found.pipeline_trace["phases_applied"][-1] == "budget"
+
+
+class Careless(Phase):
+    """Changes everything it can before it fails."""
+
+    name = "careless"
+
+    def apply(self, run):
+        rows = run.add_candidates([Recalled(each, None, None) for each in STRANGERS])
+        run.move(self.name, "pinned_boost", run.score + 1.0, "no reason")
+        run.keep(run.order[1:], self.name, lambda row: ("no reason", {}))
+        run.notes.setdefault(int(run.order[0]), {})["careless"] = True
+        run.steps.append({"phase": self.name})
+        run.pinned.append(int(rows[0]))
+        run.trace["careless"] = run.truncated = run.stopped = True
+        raise RuntimeError("no")
+
+
+STRANGERS = []
+
+
+def test_a_phase_that_raises_leaves_nothing_behind(busy):
+    index, ids = busy
+    run = pipeline(index, EVERYTHING)
+    options = {"dry_run": True, "explain": True, "candidate_trace": True}
+    plain = run.run("lamp", **options)
+    STRANGERS[:] = [each for each in ids if each not in plain.pipeline_trace["candidate_scores"]][:3]
+    assert STRANGERS
+    run._phases.insert(6, Careless())
+    found = run.run("lamp", **options)
+    assert [each.to_dict() for each in found.results] == [each.to_dict() for each in plain.results]
+    for each in found.results:
+        assert sum(v for name, v in each.score_breakdown.items() if name != "final_score") == each.score
+    for name in ("candidate_trace", "candidate_scores", "total_results_out"):
+        assert found.pipeline_trace[name] == plain.pipeline_trace[name]
+    assert "careless" not in found.pipeline_trace
+    assert found.replay_packet["score_events"] == plain.replay_packet["score_events"]
+
+
+def test_parts_sum_exactly_at_the_ends_of_the_ranges(busy):
+    index, _ = busy
+    profile = RetrievalProfile(
+        ltp_max_boost=MAX_BOOST, association_max_boost=MAX_BOOST, association_coefficient=1e9, tagging_max_boost=MAX_BOOST,
+        tagging_window_hours=1e9, wing_diversity_weight=MAX_WING_WEIGHT, mmr_enabled=True, mmr_lambda=0.1, mmr_final_k=10,
+        candidate_pool_multiplier=5, query_expansion_enabled=True, query_expansion_boost=0.999,
+    )  # fmt: skip
+    found = pipeline(index, profile).run("lamp oil", dry_run=True, explain=True)
+    assert max(abs(each.score) for each in found.results) > 300
+    for each in found.pipeline_trace["candidate_scores"].values():
+        parts = [value for name, value in each.items() if name != "final_score"]
+        assert sum(parts) == sum(reversed(parts)) == each["final_score"]
 
 
 def test_a_store_that_does_not_answer_fails_the_run(busy, monkeypatch):

@@ -54,6 +54,14 @@ def test_ten_faults_are_ten_lines():
     assert pickle.loads(pickle.dumps(error.value)).faults == error.value.faults
 
 
+def test_numbers_beyond_any_float_are_faults():
+    with pytest.raises(ProfileError) as error:
+        RetrievalProfile(half_life_days=10**400, ltp_max_boost=1e9, wing_diversity_weight=float("inf"))
+    assert [fault.split()[0] for fault in error.value.faults] == [
+        "half_life_days", "ltp_max_boost", "wing_diversity_weight",
+    ]  # fmt: skip
+
+
 def test_layers_keep_their_source_and_none_says_nothing():
     found = merge_profiles(
         ("config", {"mmr_lambda": 0.2, "batch_size": 10}),

@@ -124,6 +124,37 @@ def test_damaged_packets(packet, change, message):
         RetrievalPipeline(index).replay([])
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"k": "5"},
+        {"k": -1},
+        {"query": 7},
+        {"now": float("nan")},
+        {"max_tokens": "9"},
+        {"evidence": []},
+        {"evidence": {"recalled": 3}},
+    ],
+)
+def test_packets_of_wrong_types(packet, change):
+    index, plain = packet
+    with pytest.raises(PacketError, match="the packet is damaged: "):
+        RetrievalPipeline(index).replay(copy.deepcopy(plain) | change)
+
+
+def test_a_replay_after_everything_was_archived(tmp_path):
+    index, ids = busy_index(tmp_path / "index", n=20)
+    with index:
+        found = RetrievalPipeline(index, EVERYTHING, clock=lambda: NOW).run("lamp oil", dry_run=True)
+        assert found.results
+        plain = json.loads(json.dumps(found.replay_packet))
+        index.archive(ids[:10], reason="old")
+        index.delete(ids[10:])
+        again = RetrievalPipeline(index).replay(plain)
+    assert again.pipeline_trace["reproduced"]
+    assert outcome(again) == outcome(found)
+
+
 def test_a_packet_that_lies_is_found_out(packet):
     index, plain = packet
     changed = copy.deepcopy(plain)

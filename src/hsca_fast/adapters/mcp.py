@@ -5,9 +5,12 @@ Tools take no paths and read one index. Without `allow_write` nothing is written
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hsca_fast.adapters.frontends import require
@@ -15,6 +18,7 @@ from hsca_fast.adapters.frontends import require
 require("mcp")
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
@@ -28,8 +32,10 @@ if TYPE_CHECKING:
     from hsca_fast.memory.index import SemanticIndex
 
 MAX_QUERY = 8_192  # characters
-MAX_RESPONSE = 200_000  # characters of texts in one answer
+MAX_RESPONSE = 200_000  # characters of what the store gives to one answer
+_MAX_METADATA = 20_000
 _SESSION_TURNS = 1_000
+_LISTS = ("candidates", "groups", "archived", "summaries", "warnings")  # of a plan, as long as the store is large
 
 Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY, description="Natural language query")]
 TopN = Annotated[int, Field(ge=1, le=100, description="Maximum results to return")]
@@ -58,8 +64,8 @@ class IndexTools:
     def query_documents(self, query: Query, top_n: TopN = 5) -> dict[str, Any]:
         """Search the index. Returns results, best first, each with its chunk_id, score and content."""
         found = self._run(query, top_n)
-        kept, truncated = _within(found.results, found.truncated)
-        return {"results": [_chunk(each) for each in kept], "truncated": truncated, "warnings": found.warnings}
+        kept, truncated = _within([_chunk(each) for each in found.results], found.truncated)
+        return {"results": kept, "truncated": truncated, "warnings": found.warnings}
 
     def query_documents_compressed(
         self,
@@ -83,9 +89,9 @@ class IndexTools:
             top_n=top_n,
             max_tokens=max_tokens,
         )
-        kept, truncated = _within(kept, stats.truncated)
+        told, truncated = _within([asdict(each) for each in kept], stats.truncated)
         return {
-            "results": [asdict(each) for each in kept],
+            "results": told,
             "compression_stats": stats.to_dict(),
             "truncated": truncated,
             "warnings": found.warnings,
@@ -94,15 +100,17 @@ class IndexTools:
     def expand_chunk(self, chunk_id: ChunkId) -> dict[str, Any]:
         """The whole text of a chunk, with its metadata."""
         record = self._record(chunk_id)
+        room = MAX_RESPONSE - _MAX_METADATA
+        small = _size(record.metadata) <= _MAX_METADATA
         return {
             "chunk_id": record.id,
-            "content": record.text[:MAX_RESPONSE],
-            "truncated": len(record.text) > MAX_RESPONSE,
+            "content": record.text[:room],
+            "truncated": len(record.text) > room or not small,
             "turn_id": record.turn_id,
             "role": record.role,
             "timestamp": record.timestamp,
             "status": record.status,
-            "metadata": record.metadata,
+            "metadata": record.metadata if small else {},
         }
 
     def explain_result(self, query: Query, chunk_id: ChunkId, top_n: TopN = 5) -> dict[str, Any]:
@@ -126,16 +134,16 @@ class IndexTools:
         max_tokens: Tokens = 2_000,
     ) -> dict[str, Any]:
         """The latest turns of a session that fit a token budget, oldest first."""
-        turns = [
-            Turn(record.text, record.role, record.id, record.timestamp)
-            for records in self._index.iter_records(_SESSION_TURNS, where={"session": session})
-            for record in records
-        ]
-        context = assemble("", budget=max_tokens, turns=turns[-_SESSION_TURNS:], fractions=(0.0, 0.0, 1.0))
+        n_turns = 0
+        latest: deque[Turn] = deque(maxlen=_SESSION_TURNS)  # of a session of any length
+        for records in self._index.iter_records(_SESSION_TURNS, where={"session": session}):
+            n_turns += len(records)
+            latest += [Turn(record.text, record.role, record.id, record.timestamp) for record in records]
+        context = assemble("", budget=max_tokens, turns=list(latest), fractions=(0.0, 0.0, 1.0))
         return {
             "text": context.text,
             "total_tokens": context.total_tokens,
-            "turns": len(turns),
+            "turns": n_turns,
             "degraded": context.degraded,
             "reasons": list(context.reasons),
         }
@@ -145,7 +153,13 @@ class IndexTools:
         if not dry_run and not self._write:
             raise ValueError("this server does not write: start it with --allow-write, or ask with dry_run true")
         with self._lock:
-            return self._pipeline.run_compaction(dry_run=dry_run).to_dict()
+            plan = self._pipeline.run_compaction(dry_run=dry_run).to_dict()
+        share, truncated = MAX_RESPONSE // len(_LISTS), False
+        for name in _LISTS:
+            plan[name], cut = _within(plan[name], False, share)
+            truncated |= cut
+        plan["scan"] = plan["scan"] and {name: value for name, value in plan["scan"].items() if name != "batches"}
+        return plan | {"truncated": truncated}
 
     def index_status(self) -> dict[str, Any]:
         """Exact counts of records, the model behind the vectors, and the generation of the store."""
@@ -192,8 +206,22 @@ def mcp_server(index: SemanticIndex, *, allow_write: bool = False) -> MCPServer[
         tools.index_status,
     ):
         writes = allow_write and tool == tools.compaction_plan
-        server.add_tool(tool, annotations=None if writes else _READS)
+        server.add_tool(_with_reasons(tool), annotations=None if writes else _READS)
     return server
+
+
+def _with_reasons(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """A tool whose errors reach the client; the server keeps the text of any other exception to itself."""
+
+    @wraps(tool)
+    def call(*args: Any, **arguments: Any) -> dict[str, Any]:
+        try:
+            return tool(*args, **arguments)
+        except Exception as error:
+            reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            raise ToolError(reason) from error
+
+    return call
 
 
 def _chunk(each: RetrievedRecord) -> dict[str, Any]:
@@ -211,12 +239,17 @@ def _chunk(each: RetrievedRecord) -> dict[str, Any]:
     }
 
 
-def _within(results: Sequence[Any], truncated: bool) -> tuple[list[Any], bool]:
-    """The first results whose texts fit an answer."""
+def _size(value: object) -> int:
+    """Characters of its JSON."""
+    return len(json.dumps(value, ensure_ascii=False))
+
+
+def _within(entries: Sequence[Any], truncated: bool, room: int = MAX_RESPONSE) -> tuple[list[Any], bool]:
+    """The first entries that fit an answer."""
     kept: list[Any] = []
-    left = MAX_RESPONSE
-    for each in results:
-        left -= len(each.text if isinstance(each, RetrievedRecord) else each.content)
+    left = room
+    for each in entries:
+        left -= _size(each)
         if left < 0:
             return kept, True
         kept.append(each)

@@ -305,6 +305,19 @@ class SemanticIndex:
             allowed = allowed_records(self._store.view, where, include_archived)
             return tip.last_sequence if allowed is None else int(allowed.sum())
 
+    def passing(self, ids: Sequence[str], where: Where | None = None) -> list[str]:
+        """Those of `ids` that a query with this filter would look at."""
+        where = None if where is None else check_where(where)
+        with self._store.mutex:
+            sequences = self._sequences(ids)
+            with self._store.reading():
+                allowed = allowed_records(self._store.view, where, False)
+        return [
+            each
+            for each, sequence in zip(ids, sequences, strict=True)
+            if allowed is None or (sequence <= len(allowed) and allowed[sequence - 1])
+        ]
+
     def iter_records(
         self, batch_size: int = 5000, *, after: int = 0, where: Where | None = None, include_archived: bool = False
     ) -> Iterator[list[Record]]:
@@ -505,15 +518,30 @@ class SemanticIndex:
 
                 self._store.change(tip, sequences, used, n_accesses=tip.n_accesses + 1)
 
-    def access_log(self, since: float | None = None) -> Iterator[tuple[float, str, str, list[str]]]:
-        """(at, query, session, ids) of every `touch`, in order; only those at `since` or later if given."""
-        since = None if since is None else finite(since, "since")
+    @property
+    def n_accesses(self) -> int:
+        """Entries of the access log."""
         with self._store.reading() as tip:
-            last = tip.n_accesses
-        return self._accesses(last, since)
+            return tip.n_accesses
 
-    def _accesses(self, last: int, since: float | None) -> Iterator[tuple[float, str, str, list[str]]]:
-        for after in range(0, last, 1000):
+    def access_log(
+        self, since: float | None = None, *, after: int = 0, before: int | None = None
+    ) -> Iterator[tuple[float, str, str, list[str]]]:
+        """(at, query, session, ids) of every `touch`, in order; only those at `since` or later if given.
+
+        Parameters
+        ----------
+        after, before
+            Of all entries of the log only those from `after` on and before `before`: what is new since `n_accesses` was `after`.
+        """
+        since = None if since is None else finite(since, "since")
+        after = as_count(after, "after")
+        with self._store.reading() as tip:
+            last = tip.n_accesses if before is None else min(tip.n_accesses, as_count(before, "before"))
+        return self._accesses(after, last, since)
+
+    def _accesses(self, first: int, last: int, since: float | None) -> Iterator[tuple[float, str, str, list[str]]]:
+        for after in range(first, last, 1000):
             with self._store.reading():
                 part = [
                     access

@@ -1,11 +1,14 @@
-"""Who asked for what: counts over the access log, read once for each state of the store."""
+"""Who asked for what: counts over the access log, of which every entry is read once."""
 
 from __future__ import annotations
 
+import threading
+from array import array
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +21,8 @@ ASSOCIATION_DAYS = 90.0
 MAX_ROWS = 100_000  # of the log, the latest; what is older has lost its say anyway
 MAX_PAST_QUERIES = 1_000
 
+_Entry = tuple[float, str, str, Sequence[str]]
+
 
 @dataclass(frozen=True, slots=True)
 class PastQuery:
@@ -28,80 +33,143 @@ class PastQuery:
 
 
 class AccessCounts:
-    """The log from `since` on, by record."""
+    """Entries of the log by record, in the order of their times. Only the latest `MAX_ROWS` count.
 
-    def __init__(self, store: RetrievalStore, since: float) -> None:
-        self.generation = store.generation
-        self.since = since
-        rows = sorted(store.access_log(since), key=lambda row: row[0])[-MAX_ROWS:]
-        self._at = [row[0] for row in rows]
-        self._queries = [row[1] for row in rows]
-        ids = [dict.fromkeys(row[3]) for row in rows]
-        self._ids = sorted({each for row in ids for each in row})
-        self._code = {each: code for code, each in enumerate(self._ids)}
-        self._codes = np.array([self._code[each] for row in ids for each in row], np.int64)
-        self._starts = np.cumsum([0, *map(len, ids)])
-        self._rows: dict[str, list[int]] = {}
-        for number, row in enumerate(ids):
-            for each in row:
-                self._rows.setdefault(each, []).append(number)
-        past: dict[str, tuple[float, PastQuery]] = {}
-        for at, text, _, returned in reversed(rows):
-            if text.strip() and text not in past and len(past) < MAX_PAST_QUERIES:
-                past[text] = at, PastQuery(text, tuple(returned))
-        self._past = list(past.values())
+    A record's entries are a list of ascending row numbers, so that a question about 200 candidates costs what happened to those, and
+    not what happened to all.
+    """
+
+    def __init__(self, entries: Iterable[_Entry] = ()) -> None:
+        self._at = array("d")
+        self._queries: list[str] = []
+        self._returned: list[tuple[str, ...]] = []
+        self._rows: dict[str, array[int]] = {}
+        self._most_used: tuple[object, list[tuple[str, int]]] | None = None  # of the last question for them
+        self._latest: dict[str, int] = {}  # row of each query text, the latest used last
+        for entry in sorted(entries, key=lambda each: each[0]):
+            self.add(entry)
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    @property
+    def last_time(self) -> float:
+        """Of the last entry; entries that are added may not be older."""
+        return self._at[-1] if self._at else -np.inf
+
+    def add(self, entry: _Entry) -> None:
+        """One more entry."""
+        at, text, _, ids = entry
+        row = len(self._at)
+        for each in dict.fromkeys(ids):
+            rows = self._rows.get(each)
+            if rows is None:
+                rows = self._rows[each] = array("q")
+            rows.append(row)
+        self._at.append(at)
+        self._queries.append(text)
+        self._returned.append(tuple(ids))
+        if text.strip():
+            self._latest.pop(text, None)
+            self._latest[text] = row
+
+    def entries(self) -> list[_Entry]:
+        """Those that count."""
+        return [
+            (self._at[row], self._queries[row], "", self._returned[row])
+            for row in range(max(len(self) - MAX_ROWS, 0), len(self))
+        ]
 
     def _first(self, since: float) -> int:
-        return bisect_left(self._at, since)
-
-    def _counts(self, since: float) -> npt.NDArray[np.int64]:
-        """Retrievals by code."""
-        return np.bincount(self._codes[self._starts[self._first(since)] :], minlength=len(self._ids))
+        return max(bisect_left(self._at, since), len(self) - MAX_ROWS)
 
     def retrievals(self, ids: Sequence[str], since: float) -> npt.NDArray[np.float64]:
         """How often each was returned."""
-        counts = np.append(self._counts(since), 0)  # the last is that of strangers
-        return counts[[self._code.get(each, -1) for each in ids]].astype(np.float64)
+        first = self._first(since)
+        found = [self._rows.get(each) for each in ids]
+        return np.array([0 if rows is None else len(rows) - bisect_left(rows, first) for rows in found], np.float64)
 
     def together(self, ids: Sequence[str], since: float) -> npt.NDArray[np.float64]:
         """For each, Σ over the others of how often both were returned at once."""
         first = self._first(since)
-        mine = [[row for row in self._rows.get(each, ()) if row >= first] for each in ids]
-        size = Counter(row for rows in mine for row in rows)
-        return np.array([sum(size[row] - 1 for row in rows) for rows in mine], float)
+        flat, ends = array("q"), [0]  # rows of all ids
+        for each in ids:
+            rows = self._rows.get(each)
+            if rows is not None:
+                flat += rows[bisect_left(rows, first) :]
+            ends.append(len(flat))
+        row = np.array(flat, np.int64) - first
+        total = np.append(0, np.cumsum(np.bincount(row)[row] - 1))
+        return np.diff(total[ends]).astype(np.float64)
 
     def spread(self, ids: Sequence[str], since: float) -> list[int]:
         """How many different queries returned each."""
         first = self._first(since)
-        return [len({self._queries[row] for row in self._rows.get(each, ()) if row >= first}) for each in ids]
+        none: array[int] = array("q")
+        mine = (rows[bisect_left(rows, first) :] for rows in (self._rows.get(each, none) for each in ids))
+        return [len({self._queries[row] for row in rows}) for rows in mine]
 
     def all_used(self, since: float) -> dict[str, int]:
         """How often each record was returned, for all that were."""
-        counts = self._counts(since)
-        return {self._ids[code]: int(counts[code]) for code in np.flatnonzero(counts).tolist()}
+        first = self._first(since)
+        return {
+            each: len(rows) - bisect_left(rows, first) for each, rows in list(self._rows.items()) if rows[-1] >= first
+        }
 
     def most_used(self, since: float, n: int) -> list[tuple[str, int]]:
         """The n records returned most often, with how often; ties by id."""
-        counts = self._counts(since)
-        best = np.argsort(-counts, kind="stable")[:n].tolist()
-        return [(self._ids[code], int(counts[code])) for code in best if counts[code]]
+        state = len(self), self._first(since), n
+        if self._most_used is None or self._most_used[0] != state:
+            best = nsmallest(n, self.all_used(since).items(), key=lambda item: (-item[1], item[0]))
+            self._most_used = state, best
+        return self._most_used[1]
 
     def past_queries(self, since: float) -> list[PastQuery]:
         """The latest first, each text once, with what it returned last."""
-        return [query for at, query in self._past if at >= since]
+        first = self._first(since)
+        found: list[PastQuery] = []
+        for text, row in reversed(list(self._latest.items())):
+            if row < first or len(found) == MAX_PAST_QUERIES:
+                break
+            found.append(PastQuery(text, self._returned[row]))
+        return found
 
 
 class AccessReader:
-    """Keeps the counts of the last state that was asked for."""
+    """The counts of a store, kept up to date by reading what is new."""
 
     def __init__(self, store: RetrievalStore) -> None:
         self._store = store
-        self._last: AccessCounts | None = None
+        self._counts = AccessCounts()
+        self._generation: int | None = None
+        self._since = -np.inf
+        self._n_read = 0  # entries of the log, counted or not
+        self._lock = threading.Lock()
 
     def counts(self, now: float, profile: RetrievalProfile) -> AccessCounts:
+        """As of now; whoever has them may go on with them while others ask for newer ones."""
         days = max(profile.ltp_window_days, profile.query_expansion_lookback_days, ASSOCIATION_DAYS)
         since = now - days * DAY
-        last = self._last
-        if last is None or last.generation != self._store.generation or last.since > since:
-            self._last = last = AccessCounts(self._store, since)
-        return last
+        with self._lock:
+            if self._generation is None or since < self._since:
+                self._read_all(since)
+            elif self._generation != self._store.generation:
+                self._read_new()
+            return self._counts
+
+    def _read_all(self, since: float) -> None:
+        self._generation, n = self._store.generation, self._store.n_accesses
+        self._counts = AccessCounts(self._store.access_log(since, before=n))
+        self._since, self._n_read = since, n
+
+    def _read_new(self) -> None:
+        self._generation, n = self._store.generation, self._store.n_accesses
+        if n > self._n_read:
+            new = list(self._store.access_log(self._since, after=self._n_read, before=n))
+            self._n_read = n
+            in_order = all(earlier[0] <= later[0] for earlier, later in pairwise(new))
+            if new and (not in_order or new[0][0] < self._counts.last_time or len(self._counts) > 2 * MAX_ROWS):
+                self._counts = AccessCounts([*self._counts.entries(), *new])
+            else:
+                for entry in new:
+                    self._counts.add(entry)

@@ -128,7 +128,7 @@ class LiveEvidence:
                 found.setdefault(record_id, Recalled(record_id, cosine, lexical, term))
         states = self._records.get_many(list(found))
         summaries = dict.fromkeys(state.compacted_into for state in states if state.compacted_into is not None)
-        live = {summary.id for summary in self._records.get_many(list(summaries)) if summary.status == "live"}
+        live = set(self._store.passing(list(summaries), asked.where)) if summaries else set()
         return [
             Recalled(
                 each.id, each.cosine, each.lexical, each.via, state.reference_count, state.superseded_by,
@@ -175,8 +175,7 @@ class LiveEvidence:
             for record in self._store.records_at(range(max(last - PINNED_POOL, 0) + 1, last + 1)):
                 if record.timestamp >= new:
                     strength.setdefault(record.id, 1.0)
-        live = {record.id for record in self._records.get_many(list(strength)) if record.status == "live"}
-        ids = [each for each in strength if each in live]
+        ids = self._store.passing(list(strength), asked.where)
         spread = counts.spread(ids, since)
         pinning = {each: strength[each] * (1.0 + 0.2 * min(max(n, 1), 10)) for each, n in zip(ids, spread, strict=True)}
         ranked = sorted(pinning, key=lambda each: (-pinning[each], each))

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
+from hsca_fast.fields import finite
 from hsca_fast.retrieval.evidence import Notebook
 from hsca_fast.retrieval.profile import RetrievalProfile
 from hsca_fast.retrieval.run import Run
 from hsca_fast.retrieval.scan import ScanReport
 from hsca_fast.retrieval.store import RetrievalStore
+from hsca_fast.vectors.arrays import as_count
 from hsca_fast.vectors.guard import ModelStamp
 
 VERSION = 1
@@ -81,8 +83,15 @@ def check_packet(packet: Mapping[str, Any], store: RetrievalStore) -> Packet:
         model = ModelStamp(**packet["model"])
         profile = RetrievalProfile(**packet["profile"])
         results = [[str(each), float(score)] for each, score in packet["results"]]
+        limit = packet["max_tokens"]
         read = Packet(
-            packet["query"], profile, packet["k"], packet["max_tokens"], packet["now"], packet["evidence"], results
+            _checked_text(packet["query"]),
+            profile,
+            as_count(packet["k"], "k"),
+            None if limit is None else as_count(limit, "max_tokens"),
+            finite(packet["now"], "now"),
+            _checked_evidence(packet["evidence"]),
+            results,
         )
     except (TypeError, ValueError) as error:
         raise PacketError(f"the packet is damaged: {error}") from error
@@ -90,3 +99,15 @@ def check_packet(packet: Mapping[str, Any], store: RetrievalStore) -> Packet:
         mine, other = (f"{stamp.name} ({stamp.dim}, {stamp.fingerprint})" for stamp in (store.model, model))
         raise PacketError(f"the packet is of model {other}, not of {mine}")
     return read
+
+
+def _checked_text(query: object) -> str:
+    if not isinstance(query, str):
+        raise TypeError(f"query must be str, not {type(query).__name__}")
+    return query
+
+
+def _checked_evidence(evidence: object) -> Mapping[str, Any]:
+    if not isinstance(evidence, Mapping) or not isinstance(evidence.get("recalled", []), list):
+        raise TypeError("evidence must be a dict with a list of what was recalled")
+    return evidence

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, cast
 
+from hsca_fast.fields import finite
 from hsca_fast.memory.summarizer import Summarizer
 from hsca_fast.ranking.costs import CountTokens
 from hsca_fast.retrieval.access import AccessReader
@@ -138,6 +139,8 @@ class RetrievalPipeline:
     ) -> ResolvedProfile:
         """The profile that a run with these arguments would use, and where each value comes from."""
         chosen = self._profile if profile is None else profile
+        if chosen is not None and not isinstance(chosen, (str, RetrievalProfile)):
+            raise TypeError(f"profile must be a RetrievalProfile, a name or None, not {type(chosen).__name__}")
         if isinstance(chosen, RetrievalProfile):
             values = {name: value for name, value in (overrides or {}).items() if value is not None}
             sources = dict.fromkeys(chosen.__slots__, "profile") | dict.fromkeys(values, "this query")
@@ -204,7 +207,7 @@ class RetrievalPipeline:
             explain=explain or chosen.explain,
             tracing=candidate_trace or chosen.candidate_trace,
             max_tokens=chosen.max_tokens if max_tokens is None else as_count(max_tokens, "max_tokens"),
-            now=self._clock() if now is None else now,
+            now=self._clock() if now is None else finite(now, "now"),
         )
         run.warnings += resolved.warnings
         generation = self.index.generation
@@ -243,6 +246,7 @@ class RetrievalPipeline:
             tracing=True,
             max_tokens=read.max_tokens,
             now=read.now,
+            pool_size=max(len(read.evidence.get("recalled", ())), 1) if read.evidence else 0,
         )
         run.trace["profile_used"] = "packet"
         try:
@@ -355,9 +359,11 @@ class RetrievalPipeline:
         tracing: bool,
         max_tokens: int | None,
         now: float,
+        pool_size: int | None = None,
     ) -> Run:
-        size = min(k * profile.candidate_pool_multiplier, self.index.count(where)) if k else 0
-        asked = Asked(query, size, where, now, profile)
+        if pool_size is None:
+            pool_size = min(k * profile.candidate_pool_multiplier, self.index.count(where)) if k else 0
+        asked = Asked(query, pool_size, where, now, profile)
         return Run(
             store=self.index,
             records=records,
@@ -388,7 +394,7 @@ class RetrievalPipeline:
             if run.stopped or not phase.wanted(run.profile):
                 skipped.append(phase.name)
                 continue
-            order, score = run.order, run.score
+            undo = run.undo()
             begin = time.perf_counter()
             try:
                 phase.apply(run)
@@ -396,7 +402,7 @@ class RetrievalPipeline:
             except Exception as error:
                 if phase.vital:
                     raise RetrievalError(phase.name, error) from error
-                run.order, run.score = order, score[: len(run.pool)]
+                undo()
                 failed.append({"phase": phase.name, "error": f"{type(error).__name__}: {error}"})
                 run.warnings.append(f"phase {phase.name} failed and was left out: {type(error).__name__}: {error}")
             finally:
@@ -415,7 +421,10 @@ class RetrievalPipeline:
     def _note_access(self, run: Run, session: str) -> None:
         if getattr(self.index, "mode", "a") == "r":
             return
-        ids = [run.pool.ids[row] for row in run.order.tolist()]
+        # What is only pinned was not asked for; counting it would pin it for ever.
+        ids = [run.pool.ids[row] for row in run.order.tolist() if row not in run.only_pinned]
+        if not ids:
+            return
         try:
             self.index.touch(ids, query=run.asked.text, session=session, at=run.asked.now)
         except OSError as error:  # the answer is there all the same

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -14,12 +15,17 @@ from hsca_fast.data import PACKAGED
 
 AXES = ("ltp", "tagging", "association", "similarity", "decay", "recency", "mmr")
 BUILT_IN = "built in"
+MAX_BOOST = 10.0  # three such boosts and `MAX_WING_WEIGHT` keep scores below 2¹³, where sums of them are exact
+MAX_WING_WEIGHT = 1000.0
+_LARGEST = sys.float_info.max
 
 _Check = Callable[[Any], str | None]  # what is wrong with a value, None for nothing
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    return -_LARGEST <= value <= _LARGEST  # of ints beyond any float, too
 
 
 def _number(low: float, high: float = math.inf, *, above: bool = False) -> _Check:
@@ -75,7 +81,7 @@ def _field(default: Any, check: _Check) -> Any:
 
 
 _SHARE = _number(0.0, 1.0)
-_BOOST = _number(1.0)
+_BOOST = _number(1.0, MAX_BOOST)
 _WINDOW = _number(0.0, above=True)
 
 
@@ -90,7 +96,7 @@ class RetrievalProfile:
     >>> RetrievalProfile(mmr_lambda=2, ltp_max_boost=0)
     Traceback (most recent call last):
     hsca_fast.retrieval.profile.ProfileError: a retrieval profile has 2 faults:
-      ltp_max_boost must be a number of at least 1, not 0
+      ltp_max_boost must be a number from 1 to 10, not 0
       mmr_lambda must be a number from 0 to 1, not 2
     """
 
@@ -146,7 +152,7 @@ class RetrievalProfile:
     mmr_enabled: bool = _field(False, _truth)
     mmr_lambda: float = _field(0.7, _SHARE)
     mmr_final_k: int = _field(5, _count(1))
-    wing_diversity_weight: float = _field(0.3, _number(0.0, 1e6))
+    wing_diversity_weight: float = _field(0.3, _number(0.0, MAX_WING_WEIGHT))
     # pinned
     pinned_memory_enabled: bool = _field(False, _truth)
     pinned_max_tokens: int = _field(2000, _count(0))

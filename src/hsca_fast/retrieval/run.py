@@ -24,6 +24,7 @@ from hsca_fast.vectors.embedder import unit_rows
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 _STEPS = 2.0**40
+_ROUGH = 1e-3  # more than a sum of 10,000 products of float32 can be off, in any order
 
 #: What may be part of a score, in the order of the pipeline.
 COMPONENTS = (
@@ -36,6 +37,7 @@ COMPONENTS = (
     "tagging_boost",
     "query_expansion_penalty",
     "supersede_penalty",
+    "consolidation_boost",
     "mmr_penalty",
     "wing_diversity_penalty",
     "pinned_boost",
@@ -100,6 +102,13 @@ class Pool:
             wing = record.metadata.get("wing")
             self.wings.append(wing if wing is None or isinstance(wing, str) else str(wing))
 
+    def cut(self, n: int) -> None:
+        """Forget all rows from `n` on."""
+        for record_id in self.ids[n:]:
+            del self._row[record_id]
+        for column in (self.recalled, self.records, self.ids, self.wings):
+            del column[n:]
+
     def find(self, record_id: str) -> int | None:
         return self._row.get(record_id)
 
@@ -128,6 +137,7 @@ class Run:
     before_diversity: Rows = field(default_factory=lambda: np.empty(0, np.int64))
     terms: list[str] = field(default_factory=list)  # of past queries
     pinned: list[int] = field(default_factory=list)  # rows, in front of all others
+    only_pinned: set[int] = field(default_factory=set)  # of them, those that the query itself did not bring
     stopped: bool = False  # there is nothing to go on with
     truncated: bool = False
     warnings: list[str] = field(default_factory=list)
@@ -138,6 +148,24 @@ class Run:
     hook_errors: list[str] = field(default_factory=list)
     _moves: list[_Move] = field(default_factory=list)
     _vectors: Float32 | None = None
+    _rough: Float32 | None = None  # cosines of all candidates, about
+
+    def undo(self) -> Callable[[], None]:
+        """What brings back everything that a phase may change, as it is now; warnings stay."""
+        plain = {name: getattr(self, name) for name in ("score", "order", "before_diversity", "stopped", "truncated")}
+        copied = {name: getattr(self, name).copy() for name in ("terms", "pinned", "only_pinned", "trace", "drops")}
+        copied["notes"] = {row: dict(note) for row, note in self.notes.items()}
+        n_candidates, n_steps, n_moves = len(self.pool), len(self.steps), len(self._moves)
+
+        def restore() -> None:
+            for name, value in (plain | copied).items():
+                setattr(self, name, value)
+            if len(self.pool) > n_candidates:
+                self.pool.cut(n_candidates)
+                self._vectors = self._rough = None
+            del self.steps[n_steps:], self._moves[n_moves:]
+
+        return restore
 
     # ---- candidates
 
@@ -146,7 +174,7 @@ class Run:
         first = len(self.pool)
         self.pool.add(recalled, self.records.get_many([each.id for each in recalled]))
         self.score = np.concatenate([self.score, np.zeros(len(recalled))])
-        self._vectors = None
+        self._vectors = self._rough = None
         return np.arange(first, len(self.pool))
 
     def unit_vectors(self) -> Float32:
@@ -161,6 +189,22 @@ class Run:
         """[rows, others], the same bits on every machine."""
         units = self.unit_vectors()
         return dot_products(units[rows], units[others])
+
+    def near_pairs(self, rows: Rows, threshold: float) -> tuple[Rows, Rows]:
+        """Positions in `rows` of pairs that may have a cosine of `threshold` or more: both ways round, all that do, and some
+        that just do not.
+
+        A matrix product of the machine's own is many times as fast as `cosines`, but not the same on every machine; so it
+        only tells which pairs are worth comparing.
+        """
+        if self._rough is None:
+            units = self.unit_vectors()
+            self._rough = units @ units.T
+        place = np.full(len(self._rough), -1)
+        place[rows] = np.arange(len(rows))
+        one, other = (place[found] for found in np.nonzero(self._rough >= threshold - _ROUGH))
+        kept = (one >= 0) & (other >= 0) & (one != other)
+        return one[kept], other[kept]
 
     def rank(self, rows: Rows) -> Rows:
         """By (score descending, id ascending)."""

@@ -94,6 +94,9 @@ class RetrievalStore(Protocol):
     def count(self, where: Mapping[str, Any] | None = None) -> int:
         """Live records."""
 
+    def passing(self, ids: Sequence[str], where: Mapping[str, Any] | None = None) -> Sequence[str]:
+        """Those of `ids` that are live and pass `where`, in their order."""
+
     @property
     def last_sequence(self) -> int:
         """Of the record that was appended last; 0 for none."""
@@ -107,8 +110,15 @@ class RetrievalStore(Protocol):
     def value_counts(self, name: str) -> Mapping[Any, int]:
         """How many live records have each value of a metadata key."""
 
-    def access_log(self, since: float | None = None) -> Iterator[tuple[float, str, str, Sequence[str]]]:
-        """(at, query, session, ids) of what was returned before."""
+    @property
+    def n_accesses(self) -> int:
+        """Entries of the access log."""
+
+    def access_log(
+        self, since: float | None = None, *, after: int = 0, before: int | None = None
+    ) -> Iterator[tuple[float, str, str, Sequence[str]]]:
+        """(at, query, session, ids) of what was returned before, in the order it was noted: entries [after, before) of the log, and
+        of them those at `since` or later."""
 
     def touch(self, ids: Sequence[str], *, query: str = "", session: str = "", at: float | None = None) -> None:
         """Note that these were returned."""

@@ -41,7 +41,7 @@ class Consolidation(Phase):
             if run.profile.include_consolidated_sources:
                 run.notes.setdefault(summary, {}).setdefault("consolidated_sources", []).append(run.pool.ids[row])
         rows = np.array(list(best), np.int64)
-        run.move(self.name, "lexical_match", np.array(list(best.values())), "score of its best source", rows)
+        run.move(self.name, "consolidation_boost", np.array(list(best.values())), "score of its best source", rows)
         in_play = dict.fromkeys([*run.order.tolist(), *best])
         kept = run.rank(np.array([row for row in in_play if row not in into], np.int64))
         run.keep(kept, self.name, lambda row: (f"consolidated into {into[row]}", {"consolidated_into": into[row]}))

@@ -62,14 +62,16 @@ class CrossWing(Phase):
         before = run.described(plain.tolist()) if run.hooks.wanted("post_cross_wing") else []
         picks = _pick(run, run.before_diversity, lambda_, gamma)
         taken = Counter(wings[row] for row in picks.tolist())
+        displaced = set(plain.tolist())
+        nearest = _nearest(run, plain, picks) if run.tracing and lambda_ < 1.0 else {}
 
         def why(row: int) -> tuple[str, dict[str, Any]]:
-            if row not in plain:
+            if row not in displaced:
                 return f"ranked below the best {run.k}", {}
             share = taken[wings[row]] / len(picks)
             value = lambda_ * float(relevance[row])
             if lambda_ < 1.0:
-                value -= (1.0 - lambda_) * float(run.cosines(np.array([row]), picks).max())
+                value -= (1.0 - lambda_) * nearest[row][1]
             reason = f"wing {wings[row]!r} already saturated ({taken[wings[row]]}/{len(picks)} selected results)"
             return reason, {
                 "wing_saturation": share,

@@ -63,9 +63,8 @@ class SemanticDuplicates(Phase):
         return profile.semantic_dedup_enabled
 
     def apply(self, run: Run) -> None:
-        rows = run.order
-        if not len(rows):
-            return
+        near, _ = run.near_pairs(run.order, run.profile.semantic_dedup_threshold)
+        rows = run.order[np.unique(near)]
         found = deduplicate(run.unit_vectors()[rows], run.score[rows], threshold=run.profile.semantic_dedup_threshold)
         heads = rows[found.keep]
         of = {int(row): int(heads[label]) for row, label in zip(rows, found.labels, strict=True) if row != heads[label]}

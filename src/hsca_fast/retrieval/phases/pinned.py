@@ -34,6 +34,7 @@ class Pinned(Phase):
                     own = np.array([row])
                     run.move(self.name, "cosine_similarity", np.array([max(cosine, 0.0)]), "cosine with the query", own)
                 run.drops.pop(row, None)
+                run.only_pinned.add(row)
             rows.append(row)
             run.notes.setdefault(row, {})["pinning"] = pinning
         run.pinned = rows

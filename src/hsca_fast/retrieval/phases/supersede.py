@@ -49,18 +49,25 @@ class Supersede(Phase):
         rows = run.order
         if len(rows) < 2:
             return {}
-        cosines = run.cosines(rows, rows)
-        timestamps = run.pool.timestamps()[rows]
-        pairs = []
-        for i, j in np.argwhere(cosines >= profile.supersede_similarity_threshold).tolist():
-            gap = (timestamps[j] - timestamps[i]) // DAY  # whole days
-            if timestamps[i] < timestamps[j] and gap >= profile.supersede_min_age_gap_days:
-                cosine = float(cosines[i, j])
-                level = 1 if cosine >= 0.93 and gap >= 30 else 2 if cosine >= 0.86 and gap >= 14 else 3
-                pairs.append((level, -cosine, run.pool.ids[rows[j]], int(rows[i]), gap))
+        ids, timestamps = run.pool.ids, run.pool.timestamps()[rows]
+        older, newer = run.near_pairs(rows, profile.supersede_similarity_threshold)
+        gap = (timestamps[newer] - timestamps[older]) // DAY  # whole days
+        apart = (timestamps[older] < timestamps[newer]) & (gap >= profile.supersede_min_age_gap_days)
+        older, newer, gap = older[apart], newer[apart], gap[apart]
+        if not len(older):
+            return {}
+        of_older, older_at = np.unique(older, return_inverse=True)
+        of_newer, newer_at = np.unique(newer, return_inverse=True)
+        cosine = run.cosines(rows[of_older], rows[of_newer])[older_at, newer_at]
+        level = np.where((cosine >= 0.93) & (gap >= 30), 1, np.where((cosine >= 0.86) & (gap >= 14), 2, 3))
+        place = np.argsort(np.argsort([ids[row] for row in rows.tolist()]))  # in the order of ids
+        best = np.lexsort((rows[older], place[newer], -cosine, level))
+        best = best[cosine[best] >= profile.supersede_similarity_threshold]
         found: dict[int, tuple[str, float, str, str]] = {}
-        for level, negative, newer_id, row, gap in sorted(pairs):
-            if row not in found and len(found) < profile.supersede_max_candidates:
-                reason = f"similarity to {newer_id} = {-negative:.4f}, which is {gap:.0f} days newer"
-                found[row] = _LEVELS[level], -negative, newer_id, reason
+        for pair in best.tolist():
+            if len(found) == profile.supersede_max_candidates:
+                break
+            newer_id, near = ids[rows[newer[pair]]], float(cosine[pair])
+            reason = f"similarity to {newer_id} = {near:.4f}, which is {gap[pair]:.0f} days newer"
+            found.setdefault(int(rows[older[pair]]), (_LEVELS[level[pair]], near, newer_id, reason))
         return found
