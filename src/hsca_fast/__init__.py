@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hsca_fast.context.engine import HSCAEngine
     from hsca_fast.context.provenance import Provenance
     from hsca_fast.context.session import SessionState, SessionStatus, SessionStore, StaleSessionError
-    from hsca_fast.context.tuning import HistoryLog, Tuner, TuningParameters, TuningReport
+    from hsca_fast.context.tuning import HistoryLog, Tuner, TuningParameters, TuningReport, weighted_domains
     from hsca_fast.corpus.arrow import ArrowScorer
     from hsca_fast.corpus.dataset import DatasetReport, OutputExistsError, score_dataset
     from hsca_fast.corpus.engines import EngineError
@@ -165,7 +165,7 @@ _NAMES = {
     "context.engine": "HSCAEngine",
     "context.provenance": "Provenance",
     "context.session": "SessionState SessionStatus SessionStore StaleSessionError",
-    "context.tuning": "HistoryLog Tuner TuningParameters TuningReport",
+    "context.tuning": "HistoryLog Tuner TuningParameters TuningReport weighted_domains",
     "corpus.arrow": "ArrowScorer",
     "corpus.dataset": "DatasetReport OutputExistsError score_dataset",
     "corpus.engines": "EngineError",
@@ -425,6 +425,7 @@ __all__ = [
     "summary_confidence",
     "turn_pair_windows",
     "verify_store",
+    "weighted_domains",
 ]
 
 

@@ -112,6 +112,15 @@ class Fields:
         return TypeError(f"{self._owner}.{name} must be {wanted}, not {type(value).__name__}")
 
 
+def at_least_one(value: Any, name: str) -> int:
+    """`value` as an int of at least 1; `name` is for the error."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")
+    return value
+
+
 def finite(value: Any, name: str) -> float:
     """`value` as a float; `name` is for the error."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -31,6 +31,11 @@ def test_short_input(preset):
     assert all(0 < b < 3 for b in find_beats(["", "?", "a b"], config=preset))
 
 
+def test_one_text_is_no_conversation():
+    with pytest.raises(TypeError, match="turns must be a sequence of str"):
+        find_beats("a b c")
+
+
 @pytest.mark.parametrize("options", [{"block": 0}, {"beat_length": 0.5}, {"length_weight": 0.0}])
 def test_bad_options_are_named(options):
     with pytest.raises(ValueError, match=next(iter(options))):

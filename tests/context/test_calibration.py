@@ -51,6 +51,19 @@ def test_calibration_of_nothing_is_refused():
         calibrate_snapshot_threshold([])
 
 
+@pytest.mark.parametrize(
+    ("conversation", "options", "error", "names"),
+    [
+        ((["a", "b"], [5]), {}, ValueError, r"conversations_with_boundaries\[0\] has boundary 5, outside of 1 to 1"),
+        ((["a", "b"], [1.5]), {}, TypeError, r"conversations_with_boundaries\[0\] has the boundary 1.5"),
+        ((["a", "b"], [1]), {"max_buffer_chunks": 0}, ValueError, "max_buffer_chunks must be at least 1"),
+    ],
+)
+def test_calibration_of_what_is_wrong(conversation, options, error, names):
+    with pytest.raises(error, match=names):
+        calibrate_snapshot_threshold([conversation], **options)
+
+
 def test_presets_are_valid_engines():
     for preset in SNAPSHOT_PRESETS.values():
         HSCAEngine(preset.snapshot_coherence_threshold, preset.max_buffer_chunks)

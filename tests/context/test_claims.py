@@ -71,6 +71,43 @@ def test_stale_sessions_support_less():
 # ---- snapshots as sources
 
 
+def test_stale_sessions_count_less_in_the_context_of_a_claim():
+    old = ContextSnapshot("s", [chunk("the lamp", 0.8)], 0.8, {"legal": 1.0}, 0, False, 0.0)
+    new = ContextSnapshot("t", [chunk("a lamp", 0.8)], 0.8, {"poetry": 1.0}, 0, False, 1.0)
+    talk = merge_maps([ConversationMap([old]), ConversationMap([new])], namespaces=["old", "new"], decay=0.25)
+    claim = ClaimGraph().ground("lamp", talk)
+    assert claim.grounding_context == {"legal": 0.2, "poetry": 0.8}
+    graph = ClaimGraph()
+    assert graph.add_snapshot(talk[0], decay=talk.decay[0]) is None
+    source = graph.add_snapshot(talk[0], decay=talk.decay[0], min_macro_weight=0.1)
+    assert source.support_strength == 0.8 * 0.25
+
+
+def test_nothing_can_be_grounded_on_weights_alone():
+    bare = ConversationMap([snapshot("a", [""])])
+    with pytest.raises(ValueError, match="kept weights and no text"):
+        ClaimGraph().ground("lamp", bare)
+    assert ClaimGraph().ground("lamp", ConversationMap([])).claim_type == "unresolved"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "names"),
+    [
+        (lambda g: g.add_claim(3), TypeError, "claim must be a ClaimNode"),
+        (lambda g: g.add_claim(ClaimNode("n", "t", support_strength=float("nan"))), ValueError, "support_strength"),
+        (lambda g: g.add_claim(ClaimNode("n", "t", claim_type="sure")), ValueError, "claim_type"),
+        (lambda g: g.add_edge(3), TypeError, "edge must be an EvidenceEdge"),
+        (lambda g: g.add_snapshot(3), TypeError, "snapshot must be a ContextSnapshot"),
+        (lambda g: g.relevant_claims(3, ConversationMap([])), TypeError, "query must be str"),
+    ],
+)
+def test_what_no_graph_holds(call, error, names):
+    graph = ClaimGraph()
+    with pytest.raises(error, match=names):
+        call(graph)
+    assert (graph.claims, graph.edges) == ([], [])
+
+
 def test_a_heavy_snapshot_is_a_source():
     graph = ClaimGraph()
     heavy = snapshot("h", ["lamp", "lamp harbour"], weight=0.9, domains={"narrative": 0.75, "legal": 0.25})

@@ -58,6 +58,27 @@ def test_the_first_mention_tells_never_from_at_once():
     assert TALK.first_mention("nowhere") is None
 
 
+def test_words_that_a_part_without_text_may_hold_first():
+    kept, bare = snapshot("a", ["the lamp"]), snapshot("b", [""], position=1, created_at=1.0)
+    later = snapshot("c", ["the harbour"], position=2, created_at=2.0)
+    talk = ConversationMap([kept, bare, later])
+    assert talk.first_mention("lamp") == 0
+    for word in ("harbour", "nowhere"):
+        with pytest.raises(ValueError, match=rf"'{word}' cannot be looked for: snapshots\[1\] kept weights"):
+            talk.first_mention(word)
+    said_nothing = snapshot("b", [""], weight=0.0, position=1)
+    assert ConversationMap([kept, said_nothing, later]).first_mention("harbour") == 2
+
+
+def test_the_snapshots_that_hold_a_word():
+    assert [s.snapshot_id for s in TALK.holding(["keeper"])] == [
+        s.snapshot_id for s in TALK if any("keeper" in c.text.casefold() for c in s.chunks)
+    ]
+    assert len(TALK.holding([])) == 0
+    merged = merge_maps([TALK], namespaces=["n"], decay=[0.5])
+    assert set(merged.holding(["keeper"]).decay.tolist()) == {0.5}
+
+
 def test_words_cannot_be_looked_for_without_text():
     engine = HSCAEngine(max_buffer_chunks=1, retain="weights")
     engine.ingest_turns(["The lamp.", "The law."])

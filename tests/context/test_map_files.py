@@ -88,7 +88,7 @@ def test_torn_lines(tmp_path, ending):
     path = tmp_path / "map.jsonl"
     talk.save(path)
     lines = path.read_bytes().splitlines(keepends=True)
-    for kept, cut in itertools.product(range(4), (1, 10, -2)):
+    for kept, cut in itertools.product(range(4), (1, 10, -3)):
         torn = b"".join(lines[:kept]) + lines[kept][:cut] + ending
         path.write_bytes(torn)
         with pytest.warns(TornFileWarning, match=f"torn at line {kept + 1}"):
@@ -96,6 +96,35 @@ def test_torn_lines(tmp_path, ending):
         assert loaded == talk[:kept]
         offset = sum(map(len, lines[:kept]))
         assert (loaded.tear.offset, loaded.tear.n_lost) == (offset, len(torn) - offset)
+
+
+def test_lines_torn_between_two_of_them(tmp_path):
+    talk = long_map(4)
+    path = tmp_path / "map.jsonl"
+    talk.save(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    for kept in range(4):
+        path.write_bytes(b"".join(lines[:kept]))
+        with pytest.warns(TornFileWarning, match=f"torn at line {kept + 1}"):
+            loaded = ConversationMap.load(path)
+        assert loaded == talk[:kept]
+        assert (loaded.tear.offset, loaded.tear.n_lost) == (len(path.read_bytes()), 0)
+
+
+def test_lines_of_others_and_lines_that_were_added_are_no_tear(tmp_path):
+    talk = long_map(4)
+    path = tmp_path / "map.jsonl"
+    plain = [json.dumps(s.to_dict(digits=None)) + "\n" for s in talk]
+    path.write_text("".join(plain))
+    assert ConversationMap.load(path) == talk
+    for kept in (0, 1, 3):
+        talk[:kept].save(path)
+        if kept:
+            with path.open("a") as stream:
+                stream.writelines(plain[kept:])
+            assert ConversationMap.load(path) == talk
+        else:
+            assert ConversationMap.load(path) == talk[:0]
 
 
 def test_a_last_line_without_its_end_is_whole(tmp_path):

@@ -128,6 +128,28 @@ def test_by_domains_where_only_weights_were_kept():
         talk.relevance(query, embedder=Letters())
 
 
+def test_parts_with_and_without_text():
+    query = (
+        "The court held that the defendant breached the contract. The plaintiff filed a motion under the statute. "
+        "The judge granted damages to the plaintiff pursuant to the agreement between the parties."
+    )
+    talk = ConversationMap(
+        [
+            snapshot("a", ["the court"], domains={"legal": 1.0}),
+            snapshot("b", [""], domains={"legal": 0.5}, position=1),
+            snapshot("c", ["the sea"], domains={"legal": 1.0}, position=2),
+        ]
+    )
+    words = [[{"court"}], [set()], [{"sea"}]]
+    expected = reference.by_words(content_words(query), words, [[0.5]] * 3)
+    expected[1] = reference.by_domains(["legal"], talk[1])
+    assert talk.relevance(query).tolist() == expected
+    assert expected[1] == 0.25
+    by_vectors = talk.relevance(query, embedder=Letters())
+    assert by_vectors[1] == 0.25
+    assert by_vectors[2] > 0 == expected[2]
+
+
 def test_empty_in_empty_out():
     empty = ConversationMap([])
     assert empty.relevance("lamp").shape == (0,)

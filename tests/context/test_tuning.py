@@ -2,6 +2,7 @@ import random
 
 import pytest
 
+from hsca_fast import TornFileWarning
 from hsca_fast.context.tuning import HistoryLog, Tuner, TuningParameters, weighted_domains
 from hsca_fast.types import ContextSnapshot, WeightedChunk
 
@@ -72,12 +73,50 @@ def test_too_little_history_changes_nothing():
 def test_history_on_disk(tmp_path):
     log = history(3)
     log.save(tmp_path / "log.jsonl")
-    loaded = HistoryLog.load(tmp_path / "log.jsonl")
-    assert len(loaded) == 3
-    assert loaded[0].hits == log[0].hits
-    (tmp_path / "log.jsonl").write_text((tmp_path / "log.jsonl").read_text()[:-20])
-    with pytest.raises(ValueError, match="line 3"):
-        HistoryLog.load(tmp_path / "log.jsonl")
+    path = tmp_path / "log.jsonl"
+    loaded = HistoryLog.load(path)
+    assert [loaded[i] for i in range(len(loaded))] == [log[i] for i in range(3)]  # every bit
+    assert loaded.tear is None
+    whole = path.read_text()
+    for torn, n_lost in ((whole[:-20], len(whole.splitlines()[2]) + 1 - 20), ("".join(whole.splitlines(True)[:2]), 0)):
+        path.write_text(torn)
+        with pytest.warns(TornFileWarning, match="torn at line 3"):
+            loaded = HistoryLog.load(path)
+        assert [x.hits for x in (loaded[0], loaded[1])] == [log[0].hits, log[1].hits]
+        assert (len(loaded), loaded.tear.n_lost) == (2, n_lost)
+    path.write_text(whole.replace('"hits"', '"hit"'))
+    with pytest.raises(ValueError, match=r"log\.jsonl, line 1: Interaction has no field 'hit'"):
+        HistoryLog.load(path)
+
+
+def test_hits_of_no_domain_say_nothing():
+    log = HistoryLog()
+    for number in range(60):
+        tags = ["unclassified"] if number % 3 else ["legal"]
+        made = snapshot(number, [(0.5, 0.5, tags, []), (0.5, 0.5, ["medical"], [])])
+        log.record("?", [made], hits=[f"{number}/0"])
+    report = Tuner(log).tune()
+    assert 0 <= report.fidelity_before <= report.fidelity_after <= 1
+    only = Tuner(HistoryLog([log[i] for i in range(60) if i % 3])).tune()
+    assert (only.parameters, only.changes) == (TuningParameters(), ())
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"query": 3}, "query must be str"),
+        ({"snapshots": [1]}, r"snapshots\[0\] must be a ContextSnapshot"),
+        ({"hits": "x"}, "hits must be a collection of ids"),
+        ({"cooccurrence_window": "5"}, "window must be an int"),
+    ],
+)
+def test_records_of_the_wrong_type(options, names):
+    with pytest.raises(TypeError, match=names):
+        HistoryLog().record(**{"query": "?", "snapshots": [], "hits": []} | options)
+    with pytest.raises(TypeError, match="history must be a HistoryLog"):
+        Tuner([1])
+    with pytest.raises(TypeError, match="parameters must be TuningParameters"):
+        Tuner(history(3), parameters={})
 
 
 def test_hit_of_no_chunk_is_refused():
@@ -97,6 +136,20 @@ def test_hit_of_no_chunk_is_refused():
 )
 def test_parameters_out_of_bounds(options, named):
     with pytest.raises(ValueError, match=named):
+        TuningParameters(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"snapshot_coherence_threshold": "0.5"}, "snapshot_coherence_threshold must be a number"),
+        ({"max_buffer_chunks": 1.5}, "max_buffer_chunks must be an int"),
+        ({"nuance_weights": [1]}, "nuance_weights must be a dict"),
+        ({"nuance_weights": {"hedged": "1"}}, r"nuance_weights\['hedged'\] must be a number"),
+    ],
+)
+def test_parameters_of_the_wrong_type(options, named):
+    with pytest.raises(TypeError, match=named):
         TuningParameters(**options)
 
 

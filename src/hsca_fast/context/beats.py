@@ -72,6 +72,8 @@ def find_beats(turns: Sequence[str], *, config: BeatConfig | None = None) -> lis
     >>> find_beats(boats + bread, config=BeatConfig(block=2, beat_length=3))
     [3]
     """
+    if isinstance(turns, str):
+        raise TypeError("turns must be a sequence of str, not str")
     config = BeatConfig() if config is None else config
     return best_cut(word_change(turns, config), config)
 

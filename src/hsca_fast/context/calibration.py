@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hsca_fast.config import ScoringConfig
 from hsca_fast.context.boundaries import pk
+from hsca_fast.fields import at_least_one
 from hsca_fast.text.scoring import score_texts
 
 THRESHOLDS = tuple(round(0.30 + 0.02 * i, 2) for i in range(36))
@@ -95,10 +96,20 @@ def calibrate_snapshot_threshold(
     if not conversations_with_boundaries:
         raise ValueError("conversations_with_boundaries is empty")
     scored = []
-    for turns, truth in conversations_with_boundaries:
+    for i, (turns, truth) in enumerate(conversations_with_boundaries):
+        for boundary in truth:
+            if isinstance(boundary, bool) or not isinstance(boundary, (int, np.integer)):
+                raise TypeError(
+                    f"conversations_with_boundaries[{i}] has the boundary {boundary!r}, which must be an int, "
+                    f"not {type(boundary).__name__}"
+                )
+            if not 0 < boundary < len(turns):
+                raise ValueError(
+                    f"conversations_with_boundaries[{i}] has boundary {boundary}, outside of 1 to {len(turns) - 1}"
+                )
         batch = score_texts(turns, config=config)
         scored.append((batch.coherence_score, batch.layer1_score, truth))
-    buffers = BUFFER_SIZES if max_buffer_chunks is None else (max_buffer_chunks,)
+    buffers = BUFFER_SIZES if max_buffer_chunks is None else (at_least_one(max_buffer_chunks, "max_buffer_chunks"),)
 
     def mean_pk(threshold: float, buffer: int) -> float:
         return float(

@@ -190,6 +190,11 @@ class ClaimGraph:
 
     def add_claim(self, claim: ClaimNode) -> ClaimNode:
         """Add a claim; its id must be new."""
+        if not isinstance(claim, ClaimNode):
+            raise TypeError(f"claim must be a ClaimNode, not {type(claim).__name__}")
+        _member(ClaimType, claim.claim_type, "claim_type")
+        for name in ("support_strength", "grounding_strength"):
+            unit(getattr(claim, name), name)
         if claim.claim_id in self._claims:
             raise ValueError(f"claim_id {claim.claim_id!r} is there already")
         self._claims[claim.claim_id] = claim
@@ -197,6 +202,8 @@ class ClaimGraph:
 
     def add_edge(self, edge: EvidenceEdge) -> EvidenceEdge:
         """Add an edge between claims that are there; its id must be new."""
+        if not isinstance(edge, EvidenceEdge):
+            raise TypeError(f"edge must be an EvidenceEdge, not {type(edge).__name__}")
         if edge.edge_id in self._edges:
             raise ValueError(f"edge_id {edge.edge_id!r} is there already")
         for name in ("source_id", "target_id"):
@@ -207,13 +214,19 @@ class ClaimGraph:
         self._edges[edge.edge_id] = edge
         return edge
 
-    def add_snapshot(self, snapshot: ContextSnapshot, *, min_macro_weight: float = 0.5) -> ClaimNode | None:
+    def add_snapshot(
+        self, snapshot: ContextSnapshot, *, min_macro_weight: float = 0.5, decay: float = 1.0
+    ) -> ClaimNode | None:
         """The snapshot as a source of claims, if its macro weight is high enough; else None.
 
         Its text is its strongest chunk's, its support the macro weight, its grounding the share of its leading domain, and its
-        `grounding_context` the domain summary.
+        `grounding_context` the domain summary. `decay` is what the macro weight counts for: `ConversationMap.decay` has it for the
+        snapshots of a merged map.
         """
-        if snapshot.macro_weight < unit(min_macro_weight, "min_macro_weight"):
+        if not isinstance(snapshot, ContextSnapshot):
+            raise TypeError(f"snapshot must be a ContextSnapshot, not {type(snapshot).__name__}")
+        support = snapshot.macro_weight * unit(decay, "decay")
+        if support < unit(min_macro_weight, "min_macro_weight"):
             return None
         strongest = max(snapshot.chunks, key=lambda chunk: chunk.layer1_score, default=None)
         return self.add_claim(
@@ -221,7 +234,7 @@ class ClaimGraph:
                 claim_id=_source_id(snapshot),
                 text="" if strongest is None else strongest.text,
                 claim_type=ClaimType.SUPPORTED.value,
-                support_strength=snapshot.macro_weight,
+                support_strength=support,
                 grounding_strength=snapshot.domain_summary.get(leading_domain(snapshot), 0.0),
                 source_refs=[snapshot.snapshot_id],
                 created_at=snapshot.created_at,
@@ -241,20 +254,30 @@ class ClaimGraph:
 
         The chunk that gives most decides the support: its `layer1_score`, by the share of the claim's words it holds. Snapshots
         that were added as sources get an edge to the claim. Sessions that decayed count for less.
+
+        Give the `ConversationMap` itself when there are several claims: it indexes its words once.
+
+        Raises
+        ------
+        ValueError
+            The snapshots kept only their weights, so nothing can be said of their words.
         """
         if not isinstance(text, str):
             raise TypeError(f"text must be str, not {type(text).__name__}")
         if not isinstance(conversation, ConversationMap):
             conversation = ConversationMap(conversation)
         words = set(content_words(text))
+        near = conversation.holding(words)
         found = [
             (share, chunk, snapshot, decay)
-            for snapshot, decay in zip(conversation, conversation.decay.tolist(), strict=True)
+            for snapshot, decay in zip(near, near.decay.tolist(), strict=True)
             for chunk in snapshot.chunks
             if (share := _overlap(words, chunk)) >= INFERRED_OVERLAP
         ]
         best = max((share for share, *_ in found), default=0.0)
-        sources = list({snapshot.snapshot_id: snapshot for _, _, snapshot, _ in found}.values())
+        grounding = {snapshot.snapshot_id for _, _, snapshot, _ in found}
+        rows = [i for i, snapshot in enumerate(near) if snapshot.snapshot_id in grounding]
+        sources = near.rows(rows)
         claim = self.add_claim(
             ClaimNode(
                 claim_id=random_id() if claim_id is None else claim_id,
@@ -267,7 +290,7 @@ class ClaimGraph:
                     *(chunk.chunk_id for _, chunk, _, _ in found),
                 ],
                 created_at=time.time() if created_at is None else finite(created_at, "created_at"),
-                grounding_context=ConversationMap(sources).domain_summary(),
+                grounding_context=sources.domain_summary(),
             )
         )
         for snapshot in sources:
@@ -327,6 +350,8 @@ class ClaimGraph:
 
         With a `context_position`, only claims with a source near it count (HSCA 5.3); see `ConversationMap.relevance`.
         """
+        if not isinstance(query, str):
+            raise TypeError(f"query must be str, not {type(query).__name__}")
         words = set(content_words(query))
         near = locality(len(conversation), context_position, radius).tolist()
         place = {snapshot.snapshot_id: i for i, snapshot in enumerate(conversation)}

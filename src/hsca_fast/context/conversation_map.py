@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import overload
 
 import numpy as np
+import numpy.typing as npt
 
 from hsca_fast.context import relevance
 from hsca_fast.context.provenance import Provenance
@@ -76,6 +77,7 @@ class ConversationMap(Sequence[ContextSnapshot]):
         self.tear: Tear | None = None
         self._word_weights: dict[str, dict[int, float]] | None = None
         self._embedded: tuple[EmbedsTexts, Floats] | None = None
+        self._texts_kept: npt.NDArray[np.bool_] | None = None
         seen: set[str] = set()
         latest = -1
         for i, snapshot in enumerate(self._snapshots):
@@ -138,18 +140,19 @@ class ConversationMap(Sequence[ContextSnapshot]):
         Raises
         ------
         ValueError
-            Words are looked for, but the snapshots kept only their weights.
+            Words are looked for, but the snapshots kept only their weights, or one did that comes before all that hold the words.
         """
         if isinstance(concept, DomainTag):
             return next((i for i, s in enumerate(self._snapshots) if s.domain_summary.get(concept.value, 0) > 0), None)
         if not isinstance(concept, str):
             raise TypeError(f"concept must be a str or a DomainTag, not {type(concept).__name__}")
         pattern = phrase_pattern(concept)
-        if any(s.chunks for s in self._snapshots) and not self._has_text():
-            raise ValueError(f"concept {concept!r} cannot be looked for: the snapshots kept weights and no text")
+        self._check_texts("concept", concept)
         for i, snapshot in enumerate(self._snapshots):
             if any(pattern.search(chunk.text) for chunk in snapshot.chunks):
                 return i
+            if any(chunk.layer1_score > 0 and not chunk.text for chunk in snapshot.chunks):
+                raise ValueError(f"concept {concept!r} cannot be looked for: snapshots[{i}] kept weights and no text")
         return None
 
     def state_before(self, concept: str | DomainTag) -> ContextSnapshot | None:
@@ -211,9 +214,9 @@ class ConversationMap(Sequence[ContextSnapshot]):
     ) -> Floats:
         """How relevant each snapshot is to `query`, in [0, 1].
 
-        The mean of what can be told: by words, where the map has texts; by domains, where it has none and the query is of
-        a domain; by vectors, where an embedder is given. Each counts a chunk by its `layer1_score`, so that a text that only
-        contains the right words stays low. docs/context.md has the formulas.
+        The mean of what can be told of a snapshot: by words, where it has texts; by domains, where it has none and the query is
+        of a domain; by vectors, where it has texts and an embedder is given. Each counts a chunk by its `layer1_score`, so that
+        a text that only contains the right words stays low. docs/context.md has the formulas.
 
         Parameters
         ----------
@@ -229,23 +232,34 @@ class ConversationMap(Sequence[ContextSnapshot]):
         near = relevance.locality(len(self), context_position, radius)
         if not self._snapshots:
             return near
-        signals = []
-        if self._has_text():
-            if self._word_weights is None:
-                self._word_weights = relevance.strongest_by_word(self._snapshots)
-            signals.append(relevance.by_words(content_words(query), self._word_weights, len(self)))
+        kept = self._with_text()
+        if embedder is not None and not kept.any():
+            raise ValueError("embedder has nothing to embed: the snapshots kept weights and no text")
+        found = np.zeros(len(self))
+        if kept.any():
+            signals = [relevance.by_words(content_words(query), self._words(), len(self))]
             if embedder is not None:
                 if self._embedded is None or self._embedded[0] is not embedder:
                     self._embedded = embedder, relevance.snapshot_vectors(self._snapshots, embedder)
                 signals.append(relevance.by_vectors(query, embedder, self._embedded[1]))
-        elif embedder is not None:
-            raise ValueError("embedder has nothing to embed: the snapshots kept weights and no text")
-        elif tags := [tag for tag in score_texts([query]).domain_tags(0) if tag not in _NO_DOMAIN]:
-            signals.append(relevance.by_domains(tags, self._snapshots))
-        total = np.zeros(len(self))
-        for signal in signals:
-            total = total + signal
-        return total / max(len(signals), 1) * near * self.decay
+            found[kept] = (np.add.reduce(signals) / len(signals))[kept]
+        if not kept.all() and (tags := [tag for tag in score_texts([query]).domain_tags(0) if tag not in _NO_DOMAIN]):
+            found[~kept] = relevance.by_domains(tags, self._snapshots)[~kept]
+        return found * near * self.decay
+
+    def holding(self, words: Iterable[str]) -> ConversationMap:
+        """The snapshots with any of these words (as `content_words` has them), in order."""
+        wanted = set(words)
+        self._check_texts("words", sorted(wanted))
+        index = self._words()
+        return self.rows(sorted({row for word in wanted for row in index.get(word, ())}))
+
+    def rows(self, numbers: Sequence[int]) -> ConversationMap:
+        """The snapshots of these indices, which must increase."""
+        return _with_origins(
+            [self._snapshots[i] for i in numbers],
+            None if self._origins is None else [self._origins[i] for i in numbers],
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the map, every bit of it: as JSON lines to a `.jsonl` file, in compressed columns to an `.npz` file."""
@@ -279,8 +293,20 @@ class ConversationMap(Sequence[ContextSnapshot]):
         loaded.tear = tear
         return loaded
 
-    def _has_text(self) -> bool:
-        return any(chunk.text for snapshot in self._snapshots for chunk in snapshot.chunks)
+    def _words(self) -> dict[str, dict[int, float]]:
+        if self._word_weights is None:
+            self._word_weights = relevance.strongest_by_word(self._snapshots)
+        return self._word_weights
+
+    def _with_text(self) -> npt.NDArray[np.bool_]:
+        """Which snapshots have texts; an engine with `retain="weights"` leaves none, and a merged map may have both kinds."""
+        if self._texts_kept is None:
+            self._texts_kept = np.array([any(chunk.text for chunk in s.chunks) for s in self._snapshots], np.bool_)
+        return self._texts_kept
+
+    def _check_texts(self, name: str, value: object) -> None:
+        if any(s.chunks for s in self._snapshots) and not self._with_text().any():
+            raise ValueError(f"{name} {value!r} cannot be looked for: the snapshots kept weights and no text")
 
 
 def leading_domain(snapshot: ContextSnapshot) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from hsca_fast._native.inputs import Texts
 from hsca_fast.config import MAX_WINDOW, ScoringConfig
-from hsca_fast.fields import Fields, finite, unit
+from hsca_fast.fields import Fields, at_least_one, finite, unit
 from hsca_fast.files import Tear
 from hsca_fast.ids import random_id, random_ids
 from hsca_fast.text.scoring import ScoreBatch, score_texts
@@ -130,11 +130,7 @@ class HSCAEngine:
 
     @max_buffer_chunks.setter
     def max_buffer_chunks(self, value: int) -> None:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"max_buffer_chunks must be an int, not {type(value).__name__}")
-        if value < 1:
-            raise ValueError(f"max_buffer_chunks must be at least 1, not {value}")
-        self._max_chunks = value
+        self._max_chunks = at_least_one(value, "max_buffer_chunks")
 
     @property
     def cooccurrence_window(self) -> int:

@@ -35,7 +35,7 @@ def write_map(path: Path, rows: Iterable[Row]) -> None:
     if _is_columns(path):
         _write_blocks(path, rows)
     else:
-        jsonl.write_lines(path, map(_to_line, rows))
+        jsonl.write_lines(path, map(_to_line, rows), sealed=True)
 
 
 def read_map(path: Path) -> Iterator[Row | Tear]:
@@ -57,7 +57,7 @@ def _to_line(row: Row) -> dict[str, Any]:
 
 
 def _read_lines(path: Path) -> Iterator[Row | Tear]:
-    for number, line in enumerate(jsonl.read_lines(path), 1):
+    for number, line in enumerate(jsonl.read_lines(path, sealed=True), 1):
         if isinstance(line, Tear):
             yield line
             return

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from hsca_fast.fields import Fields, finite
+from hsca_fast.fields import Fields, at_least_one, finite
 from hsca_fast.files import TornFileWarning, replacing, sync_directory
 from hsca_fast.types import ContextSnapshot
 
@@ -138,13 +138,9 @@ class SessionStore:
         keep: int = KEPT_VERSIONS,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if isinstance(keep, bool) or not isinstance(keep, int):
-            raise TypeError(f"keep must be an int, not {type(keep).__name__}")
-        if keep < 1:
-            raise ValueError(f"keep must be at least 1, not {keep}")
         self._root = Path(directory)
         self._root.mkdir(parents=True, exist_ok=True)
-        self._keep = keep
+        self._keep = at_least_one(keep, "keep")
         self._clock = clock
 
     def save(self, state: SessionState) -> int:

@@ -8,11 +8,11 @@ parameters and keeps a change only when queries that it did not look at agree.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from os import PathLike
-from pathlib import Path
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,14 @@ import numpy.typing as npt
 
 from hsca_fast.config import ScoringConfig
 from hsca_fast.context.calibration import split_by_coherence
-from hsca_fast.files import replacing
+from hsca_fast.fields import Fields, at_least_one, finite, unit
+from hsca_fast.files import Tear, TornFileWarning
 from hsca_fast.text.scoring import score_texts
 from hsca_fast.types import SHORT_CHUNK, ContextSnapshot, DomainTag, NuanceFlag, WeightedChunk
 
 # Tags that say how the tagger fared, not what a text is about.
 NO_TOPIC = frozenset((DomainTag.CROSS_DOMAIN.value, DomainTag.UNCLASSIFIED.value))
+_TOPICS = {tag: i for i, tag in enumerate(tag.value for tag in DomainTag if tag.value not in NO_TOPIC)}
 WINDOWS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30)
 THRESHOLD_BOUNDS = (0.3, 0.95)
 NUANCE_BOUNDS = (0.5, 2.0)
@@ -37,6 +39,7 @@ _SHRINKAGE = 0.002  # cost of a nuance weight of e or 1/e
 _STANDARD_ERRORS = 1.0  # a rise must be larger than this many of its own
 _MIN_INTERACTIONS = 20
 _MIN_FLAG_CHUNKS = 20
+_INTERACTION_FIELDS = ("query", "snapshots", "hits", "cooccurrence_window")
 _FLAGS = (*(flag.value for flag in NuanceFlag), SHORT_CHUNK)
 
 
@@ -71,17 +74,15 @@ class TuningParameters:
 
     def __post_init__(self) -> None:
         ScoringConfig(window=self.cooccurrence_window)  # says what is wrong
-        if not 0.0 <= self.snapshot_coherence_threshold <= 1.0:
-            raise ValueError(
-                f"snapshot_coherence_threshold must be between 0 and 1, not {self.snapshot_coherence_threshold}"
-            )
-        if self.max_buffer_chunks < 1:
-            raise ValueError(f"max_buffer_chunks must be at least 1, not {self.max_buffer_chunks}")
+        unit(self.snapshot_coherence_threshold, "snapshot_coherence_threshold")
+        at_least_one(self.max_buffer_chunks, "max_buffer_chunks")
+        if not isinstance(self.nuance_weights, Mapping):
+            raise TypeError(f"nuance_weights must be a dict, not {type(self.nuance_weights).__name__}")
         for flag, weight in self.nuance_weights.items():
             if flag not in _FLAGS:
                 raise ValueError(f"nuance_weights has {flag!r}, which is no nuance flag")
             low, high = _bounds(flag)
-            if not low <= weight <= high:
+            if not low <= finite(weight, f"nuance_weights[{flag!r}]") <= high:
                 raise ValueError(f"nuance_weights[{flag!r}] must be between {low:g} and {high:g}, not {weight}")
         object.__setattr__(self, "nuance_weights", dict(self.nuance_weights))
 
@@ -133,7 +134,12 @@ class Interaction:
 
 
 class HistoryLog:
-    """The interactions so far; `save` and `load` keep them as JSON lines.
+    """The interactions so far; `save` and `load` keep them as JSON lines, every bit of them.
+
+    Attributes
+    ----------
+    tear
+        Where the file was torn that the log was loaded from, or None.
 
     Examples
     --------
@@ -147,6 +153,7 @@ class HistoryLog:
 
     def __init__(self, interactions: Sequence[Interaction] = ()) -> None:
         self._interactions = list(interactions)
+        self.tear: Tear | None = None
 
     def record(
         self,
@@ -157,6 +164,14 @@ class HistoryLog:
         cooccurrence_window: int = 5,
     ) -> None:
         """Add one interaction; `hits` are ids of chunks in `snapshots`, which were scored with `cooccurrence_window`."""
+        if not isinstance(query, str):
+            raise TypeError(f"query must be str, not {type(query).__name__}")
+        for i, snapshot in enumerate(snapshots):
+            if not isinstance(snapshot, ContextSnapshot):
+                raise TypeError(f"snapshots[{i}] must be a ContextSnapshot, not {type(snapshot).__name__}")
+        if isinstance(hits, str):
+            raise TypeError("hits must be a collection of ids, not str")
+        ScoringConfig(window=cooccurrence_window)  # says what is wrong
         known = {chunk.chunk_id for snapshot in snapshots for chunk in snapshot.chunks}
         for hit in hits:
             if hit not in known:
@@ -175,35 +190,51 @@ class HistoryLog:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write one JSON line an interaction; a file of that name is replaced only when all is written."""
-        import json
+        from hsca_fast import jsonl
 
-        lines = [
-            json.dumps(
-                {
-                    "query": x.query,
-                    "cooccurrence_window": x.cooccurrence_window,
-                    "hits": sorted(x.hits),
-                    "snapshots": [s.to_dict() for s in x.snapshots],
-                }
-            )
+        lines = (
+            {
+                "query": x.query,
+                "cooccurrence_window": x.cooccurrence_window,
+                "hits": sorted(x.hits),
+                "snapshots": [s.to_dict(digits=None) for s in x.snapshots],
+            }
             for x in self._interactions
-        ]
-        with replacing(path) as stream:
-            stream.write("".join(f"{line}\n" for line in lines).encode())
+        )
+        jsonl.write_lines(path, lines, sealed=True)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> HistoryLog:
-        """The log that `save` wrote; scores are rounded as in `to_dict`."""
-        import json
+        """The log that `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            A line is whole, but is no interaction.
+
+        Warns
+        -----
+        TornFileWarning
+            The file is torn. The log holds all that comes before the tear, and `tear` says where that is.
+        """
+        from hsca_fast import jsonl
 
         log = cls()
-        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(jsonl.read_lines(path, sealed=True), 1):
+            if isinstance(line, Tear):
+                log.tear = line
+                warnings.warn(str(line), TornFileWarning, stacklevel=2)
+                break
             try:
-                row = json.loads(line)
-                snapshots = [ContextSnapshot.from_dict(s) for s in row["snapshots"]]
-                log.record(row["query"], snapshots, hits=row["hits"], cooccurrence_window=row["cooccurrence_window"])
+                row = Fields("Interaction", line, _INTERACTION_FIELDS)
+                log.record(
+                    row.text("query"),
+                    row.each("snapshots", ContextSnapshot.from_dict),
+                    hits=row.texts("hits"),
+                    cooccurrence_window=row.count("cooccurrence_window", 5),
+                )
             except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{path}, line {number}: {error}") from error
+                raise ValueError(f"{fspath(path)}, line {number}: {error.args[0]}") from error
         return log
 
 
@@ -274,6 +305,10 @@ class Tuner:
     """
 
     def __init__(self, history: HistoryLog, *, parameters: TuningParameters | None = None, seed: int = 0) -> None:
+        if not isinstance(history, HistoryLog):
+            raise TypeError(f"history must be a HistoryLog, not {type(history).__name__}")
+        if parameters is not None and not isinstance(parameters, TuningParameters):
+            raise TypeError(f"parameters must be TuningParameters, not {type(parameters).__name__}")
         self.parameters = TuningParameters() if parameters is None else parameters
         self._seed = seed
         self._history = history
@@ -283,7 +318,7 @@ class Tuner:
         from scipy.optimize import brute, minimize
 
         start = self.parameters
-        usable = [x for i in range(len(self._history)) if (x := self._history[i]).hits]
+        usable = [x for i in range(len(self._history)) if _topic_of_hits(x := self._history[i]) is not None]
         if len(usable) < _MIN_INTERACTIONS:
             return TuningReport(start, start, (), 0.0, 0.0)
         order = np.random.default_rng(self._seed).permutation(len(usable))
@@ -383,28 +418,28 @@ class _Layout:
         return found
 
 
+def _topic_of_hits(interaction: Interaction) -> int | None:
+    """What the hits are about: the number of the tag that most of them have; None if they have none."""
+    counts = [0] * len(_TOPICS)
+    for chunk, _, hit in interaction.triples():
+        for tag in dict.fromkeys(chunk.domain_tags) if hit else ():
+            if tag in _TOPICS:
+                counts[_TOPICS[tag]] += 1
+    return counts.index(max(counts)) if any(counts) else None
+
+
 class _Replay:
-    """Interactions as arrays, to be folded into snapshots again with other parameters."""
+    """Interactions whose hits have a topic, as arrays to be folded into snapshots again with other parameters."""
 
     def __init__(self, interactions: Sequence[Interaction]) -> None:
         self.flags = list(_FLAGS)
-        tags = [tag.value for tag in DomainTag if tag.value not in NO_TOPIC]
-        kept: list[list[tuple[WeightedChunk, bool]]] = []
-        topics, windows = [], []
-        for interaction in interactions:
-            chunks = [(chunk, hit) for chunk, _, hit in interaction.triples()]
-            # What the hits are about: the tag that most of them have.
-            counts = [sum(hit and tag in chunk.domain_tags for chunk, hit in chunks) for tag in tags]
-            if max(counts) > 0:
-                kept.append(chunks)
-                topics.append(int(np.argmax(counts)))
-                windows.append(interaction.cooccurrence_window)
-        self.chunks = [chunk for chunks in kept for chunk, _ in chunks]
+        kept = [[chunk for chunk, _, _ in interaction.triples()] for interaction in interactions]
+        self.chunks = [chunk for chunks in kept for chunk in chunks]
         self.lengths = [len(chunks) for chunks in kept]
         self.interaction = np.repeat(np.arange(len(kept)), self.lengths)
-        self.topic = np.array(topics, np.intp)
-        self.has_tag = np.array([[tag in c.domain_tags for tag in tags] for c in self.chunks], float).reshape(
-            -1, len(tags)
+        self.topic = np.array([_topic_of_hits(interaction) for interaction in interactions], np.intp)
+        self.has_tag = np.array([[tag in c.domain_tags for tag in _TOPICS] for c in self.chunks], float).reshape(
+            -1, len(_TOPICS)
         )
         self.has_flag = np.array([[flag in c.nuance_flags for flag in self.flags] for c in self.chunks], float).reshape(
             -1, len(self.flags)
@@ -412,7 +447,7 @@ class _Replay:
         self.coherence = np.array([c.coherence_score for c in self.chunks])
         self.has_texts = all(c.text for c in self.chunks)
         self._logged = np.array([c.layer1_score for c in self.chunks])
-        self._windows = np.repeat(windows, self.lengths)
+        self._windows = np.repeat([x.cooccurrence_window for x in interactions], self.lengths)
         self._scores: dict[int, npt.NDArray[np.float64]] = {}
 
     def frequent_flags(self) -> list[str]:
