@@ -57,6 +57,15 @@ def test_records_come_back(index):
     assert (index.count(), len(index), index.generation) == (4, 4, 1)
 
 
+def test_an_append_within_an_append_is_refused(index):
+    """Both would write their vectors to the same place."""
+    with pytest.raises(RuntimeError, match="was begun by the embedder, or the progress"):
+        index.append(["a", "b"], progress=lambda *_: index.append(["c"]))
+    assert index.count() == 0
+    index.append(TEXTS)
+    assert index.verify().ok
+
+
 def test_a_store_opens_again_with_everything(tmp_path):
     with SemanticIndex.open(tmp_path, embedder=HashEmbedder(8)) as index:
         ids = index.append(TEXTS)

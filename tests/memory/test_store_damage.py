@@ -139,6 +139,22 @@ def test_truncations_of_other_files(store, sound, name, share):
     assert [problem.derived for problem in verify_store(store).problems] == [name == "head"]
 
 
+@pytest.mark.parametrize("gone", [["catalog.sqlite3"], ["catalog.sqlite3", "head"]])
+@pytest.mark.parametrize("how", ["missing", "empty"])
+def test_a_store_without_its_catalog_is_not_begun_anew(store, sound, gone, how):
+    for name in gone:
+        if how == "empty":
+            (store / name).write_bytes(b"")
+        else:
+            (store / name).unlink()
+    vectors = (store / "seg-000001.vec").read_bytes()
+    for mode in ("r", "a"):
+        with pytest.raises(DamagedIndexError, match=r"catalog\.sqlite3 is "):
+            SemanticIndex.open(store, embedder=EMBEDDER, mode=mode)
+    assert not verify_store(store).ok
+    assert (store / "seg-000001.vec").read_bytes() == vectors
+
+
 def test_a_damaged_log_is_noticed(tmp_path):
     """SQLite forgets the commits behind a bad frame of its log without a word; the head remembers."""
     store, copy = tmp_path / "store", tmp_path / "copy"
@@ -255,6 +271,9 @@ def test_a_stopped_repair_goes_on(store, sound):
     (store / "head").write_bytes(b"x")
     os.rename(store, f"{store}.damaged-1")
     shutil.copytree(sound[0], f"{store}.repaired")
+    for mode in ("a", "r"):  # an empty store in its place would look like a loss of everything
+        with pytest.raises(DamagedIndexError, match="a repair was stopped"):
+            SemanticIndex.open(store, embedder=EMBEDDER, mode=mode)
     assert repair(store).ok
     assert content(store) == sound[1]
 

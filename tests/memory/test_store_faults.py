@@ -4,15 +4,19 @@ A thousand kills and longer runs: pytest -m soak tests/memory/test_store_faults.
 """
 
 import errno
+import gc
 import os
 import random
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +24,8 @@ import pytest
 
 from hsca_fast import HashEmbedder, SemanticIndex, StoreLocked, repair, verify_store
 from hsca_fast.memory import segments
+
+repair_module = sys.modules["hsca_fast.memory.repair"]  # the package has a function of that name
 
 EMBEDDER = HashEmbedder(8)
 HERE = os.path.dirname(__file__)
@@ -289,6 +295,80 @@ def test_a_forked_copy_is_refused(tmp_path):
         said = process.stdout.read()
     assert "open it again after a fork" in said
     assert said.endswith("2\n")
+
+
+def test_a_child_does_not_hold_its_parents_lock(tmp_path):
+    """Else a pool of workers that was forked beside an open index would lock its store until the last of them ends."""
+    script = """
+        index = SemanticIndex.open(sys.argv[1], embedder=HashEmbedder(8))
+        index.append(["one"])
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.read(reading, 1)
+            os._exit(0)
+        index.close()
+        with SemanticIndex.open(sys.argv[1], embedder=HashEmbedder(8)) as again:
+            print(again.count(), flush=True)
+        os.write(writing, b".")
+        os.waitpid(pid, 0)
+    """
+    with child(script, tmp_path) as process:
+        assert process.stdout.read() == "1\n"
+
+
+def test_an_index_that_was_dropped_lets_go(tmp_path):
+    SemanticIndex.open(tmp_path, embedder=EMBEDDER).append(["lamp"])
+    gc.collect()
+    with SemanticIndex.open(tmp_path, embedder=EMBEDDER) as index:
+        assert index.count() == 1
+
+
+def test_a_writer_that_waits_for_a_repair_gets_the_new_store(tmp_path, monkeypatch):
+    """Its lock would be of the old folder, and another writer could take the new one's."""
+    path = tmp_path / "store"
+    with SemanticIndex.open(path, embedder=EMBEDDER) as index:
+        index.append(["lamp"])
+    (path / "head").write_bytes(b"?")
+    opened = []
+    waiting = threading.Thread(target=lambda: opened.append(SemanticIndex.open(path, embedder=EMBEDDER, timeout=10.0)))
+    rebuild = repair_module._rebuild
+
+    def slowly(*arguments):
+        waiting.start()
+        time.sleep(0.1)
+        return rebuild(*arguments)
+
+    monkeypatch.setattr(repair_module, "_rebuild", slowly)
+    assert repair(path).repaired
+    waiting.join()
+    with opened[0] as index:
+        with pytest.raises(StoreLocked):
+            SemanticIndex.open(path, embedder=EMBEDDER)
+        index.append(["gull"])
+    with SemanticIndex.open(path, embedder=EMBEDDER, mode="r") as index:
+        assert index.count() == 2
+
+
+@pytest.mark.parametrize("stage", ["manifest", "file", "tables"])
+def test_a_store_that_was_only_begun(tmp_path, stage):
+    """Whoever makes a store may be killed before its catalog is there; nothing is lost, and nothing is damaged."""
+    with SemanticIndex.open(tmp_path, embedder=EMBEDDER):
+        pass
+    (tmp_path / "catalog.sqlite3").unlink()
+    if stage != "manifest":
+        with closing(sqlite3.connect(tmp_path / "catalog.sqlite3")) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            if stage == "tables":  # of a transaction that was not committed
+                connection.execute("BEGIN")
+                connection.execute("CREATE TABLE records (sequence INTEGER PRIMARY KEY)")
+    assert verify_store(tmp_path).ok
+    assert not repair(tmp_path).repaired
+    with pytest.raises(FileNotFoundError, match="is not a store yet"):
+        SemanticIndex.open(tmp_path, embedder=EMBEDDER, mode="r")
+    with SemanticIndex.open(tmp_path, embedder=EMBEDDER) as index:
+        index.append(["lamp"])
+    assert verify_store(tmp_path).n_records == 1
 
 
 # ---- full disks, failing writes, interrupts

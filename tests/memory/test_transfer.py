@@ -7,11 +7,13 @@ import os
 import shutil
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from damage import EMBEDDER, content, make_store
 
 from hsca_fast import HashEmbedder, ImportRefusedError, ModelMismatchError, SemanticIndex, verify_store
-from hsca_fast.memory import transfer
+from hsca_fast.memory import records, transfer
 
 FORMATS = ("jsonl", "parquet")
 
@@ -126,7 +128,7 @@ REFUSED = {
     "surrogate": (put((1, "text"), "\ud800"), "lone surrogate"),
     "metadata": (put((1, "metadata"), [1]), "metadata must be a mapping"),
     "timestamp": (put((1, "timestamp"), "now"), "timestamp must be a number"),
-    "status": (put((1, "status"), "gone"), "not in tuple"),
+    "status": (put((1, "status"), "gone"), "record 0: status must be one of live, archived, deleted, not 'gone'"),
     "count": (put((1, "reference_count"), -4), "reference_count must be at least 0"),
     "huge count": (put((1, "n_tokens"), 2**70), "n_tokens must be at"),
     "vector": (put((1, "vector"), base64.b64encode(b"\0" * 8).decode()), "vector of shape"),
@@ -174,6 +176,53 @@ def test_oversized_lines_are_refused(sound, tmp_path, monkeypatch):
     monkeypatch.setattr(transfer, "MAX_LINE_BYTES", 200)
     with pytest.raises(ImportRefusedError, match="line 1 is longer than 200 bytes"):
         SemanticIndex.import_(out, tmp_path / "new", embedder=EMBEDDER)
+
+
+@pytest.fixture
+def small_limits(monkeypatch):
+    """A 64th of the real ones, in the same proportion."""
+    monkeypatch.setattr(records, "MAX_RECORD_BYTES", records.MAX_RECORD_BYTES // 64)
+    monkeypatch.setattr(transfer, "MAX_LINE_BYTES", transfer.MAX_LINE_BYTES // 64)
+    return records.MAX_RECORD_BYTES, transfer.MAX_LINE_BYTES
+
+
+def test_oversized_records_of_parquet_are_refused(sound, tmp_path, small_limits):
+    """A text that repeats is there once: a few kilobytes can ask for gigabytes."""
+    out, n = exported(sound, tmp_path, "parquet")
+    table = pq.read_table(out)
+    for size, message in (
+        (small_limits[0], "record 0 is larger than a record may be"),
+        (small_limits[1], "record 0 has"),
+    ):
+        large = table.set_column(table.schema.get_field_index("text"), "text", pa.array(["x" * (size + 1)] * n))
+        pq.write_table(large.replace_schema_metadata(table.schema.metadata), out)
+        assert out.stat().st_size < small_limits[0]
+        with pytest.raises(ImportRefusedError, match=message):
+            SemanticIndex.import_(out, tmp_path / "new", embedder=EMBEDDER)
+    assert sorted(os.listdir(tmp_path)) == ["out.parquet"]
+
+
+def test_parquet_is_read_in_parts_that_memory_can_hold(sound, tmp_path, monkeypatch):
+    out, n = exported(sound, tmp_path, "parquet")
+    monkeypatch.setattr(transfer, "MAX_LINE_BYTES", 1 << 20)
+    batch = pa.record_batch({"text": pa.array(["x" * 400_000, None, "y" * 700_000, "z"]).dictionary_encode()})
+    assert [part.num_rows for part in transfer._light_parts(batch, 0)] == [2, 2]
+    with SemanticIndex.import_(out, tmp_path / "new", embedder=EMBEDDER) as index:
+        assert index.stats().records == n
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_largest_record_comes_back(tmp_path, small_limits, kind):
+    """Every character of it escaped by JSON: a backup must not be refused when it is needed."""
+    text = "\0" * (small_limits[0] - 3)
+    with SemanticIndex.open(tmp_path / "store", embedder=EMBEDDER) as index:
+        index.append([text], turn_id="t")
+        with pytest.raises(ValueError, match=rf"chunks\[1\] has more than {small_limits[0]} bytes"):
+            index.append(["lamp", text], turn_id="turn")
+        index.export(tmp_path / f"out.{kind}", embeddings=True)
+    with SemanticIndex.import_(tmp_path / f"out.{kind}", tmp_path / "new", embedder=EMBEDDER) as index:
+        (record,) = next(index.iter_records())
+    assert record.text == text
 
 
 def test_sources_and_targets(sound, tmp_path):

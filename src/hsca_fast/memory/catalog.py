@@ -22,8 +22,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
 
-from hsca_fast.memory.segments import Block
-from hsca_fast.memory.store_files import CATALOG, FORMAT_VERSION, StoreLocked, StoreVersionError
+from hsca_fast.memory.segments import Block, segment_numbers
+from hsca_fast.memory.store_files import CATALOG, FORMAT_VERSION, HEAD, StoreLocked, StoreVersionError
 from hsca_fast.vectors.guard import ModelStamp
 from hsca_fast.vectors.storage import DamagedIndexError
 
@@ -219,10 +219,15 @@ class Catalog:
             raise
         return connection
 
+    @property
+    def is_blank(self) -> bool:
+        """It has no tables."""
+        return not self._one("SELECT count(*) FROM sqlite_master")[0]
+
     def create(self, store_id: str, model: ModelStamp) -> None:
-        """An empty catalog, unless there is one."""
+        """A catalog without records, unless there is one."""
         with self.transaction():
-            if self._one("SELECT count(*) FROM sqlite_master")[0]:
+            if not self.is_blank:
                 return
             self._run(f"PRAGMA application_id = {APPLICATION_ID}")
             self._run(f"PRAGMA user_version = {FORMAT_VERSION}")
@@ -629,6 +634,19 @@ class Catalog:
     def copy_to(self, other: sqlite3.Connection) -> None:
         """The whole catalog, as it is now."""
         self._connection.backup(other)
+
+
+def is_unfinished(folder: str) -> bool:
+    """Whoever began the store has not come to make its catalog, so there cannot be anything in it."""
+    if os.path.exists(os.path.join(folder, HEAD)) or segment_numbers(folder):
+        return False
+    if not os.path.exists(os.path.join(folder, CATALOG)):
+        return True
+    catalog = Catalog(folder, write=False)
+    try:
+        return catalog.is_blank
+    finally:
+        catalog.abandon()
 
 
 def _state_crc(state: State) -> int:

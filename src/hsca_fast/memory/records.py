@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -17,6 +17,8 @@ from hsca_fast.ranking import estimate_tokens
 T = TypeVar("T")
 _ID = re.compile(r"[0-9a-f]{32}")
 _MAX_INT = 2**63 - 1
+MAX_RECORD_BYTES = 10 << 20
+"""Of a record's text, turn_id, role and metadata together: escaped in JSON they are still short enough for an import."""
 
 
 @runtime_checkable
@@ -146,6 +148,13 @@ class Incoming:
         )  # fmt: skip
         return [Row._make(values) for values in columns]
 
+    def too_large(self) -> Iterator[int]:
+        """Rows that are larger than a record may be."""
+        for i, parts in enumerate(zip(self.texts, self.turn_ids, self.roles, self.metadata, strict=True)):
+            n_characters = sum(map(len, parts))  # of at most 4 bytes: few records are worth a second look
+            if 4 * n_characters > MAX_RECORD_BYTES and sum(len(part.encode()) for part in parts) > MAX_RECORD_BYTES:
+                yield i
+
     def without(self, rows: set[int]) -> Incoming:
         """All but these."""
 
@@ -191,7 +200,7 @@ def incoming(
         estimated = estimate_tokens([texts[i] for i in uncounted])
         for i, count in zip(uncounted, np.asarray(estimated).tolist(), strict=True):
             counts[i] = count
-    return Incoming(
+    new = Incoming(
         texts,
         _per_row(this_turn if turn_id is None else turn_id, n, "turn_id", _text),
         sentence_ids,
@@ -201,6 +210,9 @@ def incoming(
         counts,
         None if ids is None else _ids(ids, n),
     )
+    for i in new.too_large():
+        raise ValueError(f"chunks[{i}] has more than {MAX_RECORD_BYTES} bytes with its metadata")
+    return new
 
 
 def _per_row(value: Any, n: int, name: str, check: Any) -> list[Any]:

@@ -21,7 +21,7 @@ import numpy as np
 from hsca_fast.files import sync_directory
 from hsca_fast.memory.catalog import Access, Catalog, Row, State, Tip
 from hsca_fast.memory.segments import BLOCK_ROWS, Block, Float32, SegmentWriter, segment_path
-from hsca_fast.memory.store_files import MANIFEST, Manifest, WriterLock, read_head
+from hsca_fast.memory.store_files import MANIFEST, REPAIRED, Manifest, WriterLock, read_head
 from hsca_fast.memory.verification import Report, verify_store
 from hsca_fast.vectors.embedder import Embedder
 from hsca_fast.vectors.guard import ModelStamp, check_model
@@ -47,7 +47,7 @@ def repair(path: str | os.PathLike[str], *, embedder: Embedder | None = None, ti
         `repaired` says whether anything was done; `lost`, `vectors_lost` and `quarantine` tell the rest.
     """
     folder = os.path.abspath(os.fspath(path))
-    beside = folder + ".repaired"
+    beside = folder + REPAIRED
     if not os.path.isdir(folder) and os.path.exists(os.path.join(beside, MANIFEST)):
         os.rename(beside, folder)  # a repair was stopped between its last two steps
     if not os.path.isdir(folder):

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +56,7 @@ class SegmentWriter:
     def __init__(self, folder: str, dim: int) -> None:
         self._folder = folder
         self._row_bytes = 4 * dim
-        self._open: tuple[int, int] | None = None  # number, descriptor
+        self._open: tuple[int, FileIO] | None = None  # number, file
 
     def append(self, number: int, n_rows: int, first: int, pieces: Iterable[Float32]) -> list[Block]:
         """Writes and syncs rows behind the `n_rows` of segment `number`; returns their blocks. On an error it is as before."""
@@ -101,8 +102,10 @@ class SegmentWriter:
 
     def close(self) -> None:
         if self._open is not None:
-            os.close(self._open[1])
+            self._open[1].close()
             self._open = None
+
+    __del__ = close
 
     def _at(self, number: int, size: int) -> int:
         """The segment's descriptor, after whatever an interrupted append left is cut off."""
@@ -110,10 +113,11 @@ class SegmentWriter:
             self.close()
             path = segment_path(self._folder, number)
             new = not os.path.exists(path)
-            self._open = number, os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+            self._open = number, FileIO(descriptor, "r+")
             if new:
                 sync_directory(self._folder)
-        descriptor = self._open[1]
+        descriptor = self._open[1].fileno()
         if os.fstat(descriptor).st_size > size:
             os.ftruncate(descriptor, size)
         return descriptor

@@ -15,10 +15,19 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 
-from hsca_fast.memory.catalog import Catalog, Row, State, Tip
+from hsca_fast.memory.catalog import Catalog, Row, State, Tip, is_unfinished
 from hsca_fast.memory.records import Incoming
 from hsca_fast.memory.segments import Float32, SegmentWriter
-from hsca_fast.memory.store_files import CATALOG, LOCK, MANIFEST, Manifest, WriterLock, read_head, write_head
+from hsca_fast.memory.store_files import (
+    CATALOG,
+    LOCK,
+    MANIFEST,
+    REPAIRED,
+    Manifest,
+    WriterLock,
+    read_head,
+    write_head,
+)
 from hsca_fast.memory.view import View
 from hsca_fast.vectors.guard import ModelStamp, check_model
 from hsca_fast.vectors.storage import DamagedIndexError
@@ -37,6 +46,7 @@ class Store:
         self.closed = False
         self._lock = lock
         self._pid = os.getpid()
+        self._is_appending = False
         head = read_head(folder)  # before the tip: a writer beside a reader may commit between the two
         self.view = View(catalog, folder, manifest.model.dim)
         self._segments = SegmentWriter(folder, manifest.model.dim)
@@ -56,6 +66,8 @@ class Store:
         lock: WriterLock | None = None
         catalog: Catalog | None = None
         try:
+            if not os.path.isdir(folder) and os.path.exists(os.path.join(folder + REPAIRED, MANIFEST)):
+                raise DamagedIndexError(f"{folder} is missing: a repair was stopped at its last step; start it again")
             if write:
                 if model is None and not os.path.isdir(folder):
                     raise FileNotFoundError(f"{folder} is not there, and a new store needs an embedder")
@@ -66,11 +78,7 @@ class Store:
             manifest = _manifest(folder)
             if model is not None:
                 check_model(manifest.model, model, strict=True)
-            if write and not os.path.exists(os.path.join(folder, CATALOG)) and read_head(folder) is not None:
-                raise DamagedIndexError(f"{os.path.join(folder, CATALOG)} is missing")
-            catalog = Catalog(folder, write=write)
-            if write:
-                catalog.create(manifest.store_id, manifest.model)
+            catalog = _catalog(folder, manifest, write=write)
             catalog.check(manifest.store_id, manifest.model)
             return cls(folder, manifest, catalog, lock)
         except BaseException:
@@ -145,7 +153,13 @@ class Store:
         if new.ids is not None:
             given = {id_: first + i for i, id_ in enumerate(ids) if int.from_bytes(id_[:8]) != first + i}
         rows = new.rows(first, ids)
-        blocks = self._segments.append(tip.segment, tip.segment_rows, first, pieces)
+        if self._is_appending:
+            raise RuntimeError("an append was begun by the embedder, or the progress, of another one of the same index")
+        self._is_appending = True
+        try:
+            blocks = self._segments.append(tip.segment, tip.segment_rows, first, pieces)
+        finally:
+            self._is_appending = False
         changes = {
             "last_sequence": tip.last_sequence + n,
             "segment": blocks[-1].segment,
@@ -214,6 +228,25 @@ def _found(folder: str, model: ModelStamp | None) -> None:
     if others:
         raise DamagedIndexError(f"{folder} has no {MANIFEST} but is not empty ({', '.join(sorted(others)[:3])})")
     Manifest.new(model).write(folder)
+
+
+def _catalog(folder: str, manifest: Manifest, *, write: bool) -> Catalog:
+    """The catalog; a writer makes it if the store was begun and no more."""
+    if not is_unfinished(folder):
+        if not os.path.exists(
+            os.path.join(folder, CATALOG)
+        ):  # never begun anew: there are vectors, or commits to tell of
+            raise DamagedIndexError(f"{os.path.join(folder, CATALOG)} is missing")
+        return Catalog(folder, write=write)
+    if not write:
+        raise FileNotFoundError(f"{folder} is not a store yet: it was begun, and no more; the next writer goes on")
+    catalog = Catalog(folder, write=True)
+    try:
+        catalog.create(manifest.store_id, manifest.model)
+    except BaseException:
+        catalog.abandon()
+        raise
+    return catalog
 
 
 def _manifest(folder: str) -> Manifest:

@@ -14,9 +14,11 @@ import socket
 import struct
 import time
 import uuid
+import weakref
 import zlib
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from io import FileIO
 
 from hsca_fast.files import replacing, sync_directory
 from hsca_fast.vectors.guard import ModelStamp
@@ -28,6 +30,7 @@ MANIFEST = "manifest.json"
 LOCK = "writer.lock"
 HEAD = "head"
 CATALOG = "catalog.sqlite3"
+REPAIRED = ".repaired"  # behind the name of a store: what a repair has made and not yet put in its place
 
 _HEAD = struct.Struct("<8sqqI")
 _HEAD_MAGIC = b"hscahead"
@@ -110,32 +113,65 @@ def _digest(content: dict[str, object]) -> str:
 
 
 class WriterLock:
-    """A lock of the operating system's on a file of the store: a process that dies loses it."""
+    """A lock of the operating system's on a file of the store: a process that dies loses it, and so does a dropped index."""
 
     def __init__(self, folder: str, timeout: float) -> None:
-        self._descriptor: int | None = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT, 0o644)
+        self._file: FileIO | None = None
+        path = os.path.join(folder, LOCK)
+        deadline = time.monotonic() + timeout
+        while not self._acquire(path):
+            if time.monotonic() >= deadline:
+                raise StoreLocked(folder, *_holder(path))
+            time.sleep(_POLL_SECONDS)
+        _held.add(self)
+
+    def _acquire(self, path: str) -> bool:
         try:
-            deadline = time.monotonic() + timeout
-            while not _try_lock(self._descriptor):
-                if time.monotonic() >= deadline:
-                    raise StoreLocked(folder, *_holder(self._descriptor))
-                time.sleep(_POLL_SECONDS)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError:  # of the folder: a repair is about to put another in its place
+            return False
+        with ExitStack() as on_failure:
+            file = on_failure.enter_context(FileIO(descriptor, "r+"))
+            # A repair may have moved the folder away while we waited: then this is the lock of the damaged store.
+            if not _try_lock(descriptor) or not _is_file_at(descriptor, path):
+                return False
             who = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, who, 0)
-        except BaseException:
-            os.close(self._descriptor)
-            raise
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, who, 0)
+            self._file = file
+            on_failure.pop_all()
+        return True
 
     def release(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    __del__ = release  # an index that was dropped without `close` must not lock its store for the life of the process
 
 
-def _holder(descriptor: int) -> tuple[int | None, str | None]:
-    with suppress(ValueError, KeyError, TypeError, OSError):
-        said = json.loads(os.pread(descriptor, 4096, 0))
+_held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
+
+
+def _let_go_in_child() -> None:
+    """A child shares the lock of its parent, who could then neither release it nor lose it by dying."""
+    for lock in list(_held):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+def _is_file_at(descriptor: int, path: str) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    return False
+
+
+def _holder(path: str) -> tuple[int | None, str | None]:
+    with suppress(ValueError, KeyError, TypeError, OSError), open(path, "rb") as stream:
+        said = json.loads(stream.read(4096))
         return int(said["pid"]), str(said["host"])
     return None, None
 

@@ -18,14 +18,21 @@ import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from hsca_fast.files import replacing, sync_directory
 from hsca_fast.memory.catalog import STATUSES, Access, Row, State, Tip
-from hsca_fast.memory.records import Incoming, Record, as_json, checked_text, finite, id_bytes, whole
+from hsca_fast.memory.records import (
+    Incoming,
+    Record,
+    as_json,
+    checked_text,
+    finite,
+    id_bytes,
+    whole,
+)
 from hsca_fast.memory.segments import Float32
 from hsca_fast.vectors.embedder import Embedder, Progress
 from hsca_fast.vectors.guard import ModelStamp, check_model
@@ -40,6 +47,8 @@ MAX_LINE_BYTES = 64 << 20
 _BATCH = 2000
 _SEAL = FORMAT + "-sha256"
 _FIELDS = tuple(field.name for field in fields(Record) if field.name != "sequence")
+_NUMBER_FIELDS = ("sentence_id", "n_tokens", "reference_count", "timestamp", "last_access")
+_TEXT_FIELDS = tuple(name for name in _FIELDS if name not in _NUMBER_FIELDS)
 
 
 class ImportRefusedError(ValueError):
@@ -233,7 +242,7 @@ def _fill(folder: str, source: _Source, embedder: Embedder, regenerate: bool, pr
         check_model(ModelStamp(**header["model"]), ModelStamp.of(embedder), strict=True)
     n, done = header["n_records"], 0
     with SemanticIndex.open(folder, embedder=embedder) as index:
-        while batch := list(islice(source.records, _BATCH)):
+        for batch in _in_batches(source.records):
             done += len(batch)
             if done > n:
                 raise ImportRefusedError(f"there are more than the {n} records that the header tells of")
@@ -241,12 +250,28 @@ def _fill(folder: str, source: _Source, embedder: Embedder, regenerate: bool, pr
             vectors = _vectors(batch, index.model.dim, done - len(batch)) if use_vectors else None
             if vectors is not None:
                 vectors = index._given_vectors(vectors, len(batch))
-            _append(index, new, vectors, [_state(record) for record in batch])
+            _append(
+                index, new, vectors, [_state(record, row) for row, record in enumerate(batch, start=done - len(batch))]
+            )
             if progress is not None:
                 progress(done, n)
         if done != n:
             raise ImportRefusedError(f"there are {done} records; the header tells of {n}")
         _add_extras(index, source.extras)
+
+
+def _in_batches(records: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Of so many records, or so many characters: a file may be as large as it likes, but not in memory."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for record in records:
+        batch.append(record)
+        size += len(str(record.get("text"))) if isinstance(record, dict) else 0
+        if len(batch) == _BATCH or size > MAX_LINE_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _append(index: SemanticIndex, new: Incoming, vectors: Float32 | None, states: list[State]) -> None:
@@ -308,21 +333,28 @@ def _incoming(batch: list[dict[str, Any]], row: int) -> Incoming:
             columns[name].append(whole(record[name], where + name))
         columns["timestamp"].append(finite(record["timestamp"], where + "timestamp"))
         columns["metadata"].append(as_json(record["metadata"], where + "metadata"))
-    return Incoming(
+    new = Incoming(
         columns["text"], columns["turn_id"], columns["sentence_id"], columns["role"], columns["timestamp"],
         columns["metadata"], columns["n_tokens"], columns["id"],
     )  # fmt: skip
+    for i in new.too_large():
+        raise ImportRefusedError(f"record {row + i} is larger than a record may be")
+    return new
 
 
-def _state(record: dict[str, Any]) -> State:
+def _state(record: dict[str, Any], row: int) -> State:
+    where = f"record {row}: "
+
     def other(name: str) -> bytes | None:
-        return None if record[name] is None else id_bytes(record[name], name)
+        return None if record[name] is None else id_bytes(record[name], where + name)
 
     last = record["last_access"]
+    if record["status"] not in STATUSES:
+        raise ImportRefusedError(f"{where}status must be one of {', '.join(STATUSES)}, not {record['status']!r}")
     return State(
         0,
-        whole(record["reference_count"], "reference_count"),
-        None if last is None else finite(last, "last_access"),
+        whole(record["reference_count"], where + "reference_count"),
+        None if last is None else finite(last, where + "last_access"),
         STATUSES.index(record["status"]),
         "",
         other("superseded_by"),
@@ -396,28 +428,65 @@ def _read_jsonl(stream: BinaryIO) -> _Source:
 def _read_parquet(stream: BinaryIO) -> _Source:
     pa, pq = _pyarrow()
     try:
-        file = pq.ParquetFile(stream, page_checksum_verification=True)
+        # Repeated text stays one text until it was weighed: a few kilobytes of Parquet can stand for terabytes.
+        file = pq.ParquetFile(stream, page_checksum_verification=True, read_dictionary=list(_TEXT_FIELDS))
         metadata = file.schema_arrow.metadata or {}
         told = metadata.get(FORMAT.encode(), b"null")
         if told != b"null" and hashlib.sha256(told).hexdigest().encode() != metadata.get(_SEAL.encode()):
             raise ImportRefusedError("its checksum does not match: the file is damaged")
         header = _header(json.loads(told))
+    except KeyError as error:  # of a column
+        raise ImportRefusedError(f"it is not an export: it has no column {error}") from None
     except (pa.ArrowException, OSError) as error:
         raise ImportRefusedError(f"it is not a Parquet file: {error}") from None
-    extras = header["extras"]
     if file.metadata.num_rows != header["n_records"]:
         raise ImportRefusedError(
             f"there are {file.metadata.num_rows} records; the header tells of {header['n_records']}"
         )
 
     def records() -> Iterator[dict[str, Any]]:
+        row = 0
         try:
             for batch in file.iter_batches(_BATCH):
-                if batch.nbytes > MAX_LINE_BYTES * _BATCH:
-                    raise ImportRefusedError("its records are too large")
-                for row in batch.to_pylist():
-                    yield row | {"metadata": json.loads(row["metadata"])}
+                for part in _light_parts(batch, row):
+                    for record in part.to_pylist():
+                        if not isinstance(record.get("metadata"), str):
+                            raise ImportRefusedError(f"record {row}: metadata is missing")
+                        yield record | {"metadata": json.loads(record["metadata"])}
+                        row += 1
         except (pa.ArrowException, OSError) as error:
             raise ImportRefusedError(f"it is damaged: {error}") from None
 
-    return _Source(header, records(), extras)
+    return _Source(header, records(), header["extras"])
+
+
+def _light_parts(batch: Any, row: int) -> Iterator[Any]:
+    """The rows of a batch, as many at a time as memory should hold; `row` is the number of its first."""
+    sizes = np.zeros(batch.num_rows, np.int64)
+    for column in batch.columns:
+        lengths = _text_bytes(column)
+        if lengths is not None:
+            sizes += lengths
+    for i in np.flatnonzero(sizes > MAX_LINE_BYTES).tolist():
+        raise ImportRefusedError(f"record {row + i} has more than {MAX_LINE_BYTES} bytes")
+    begin = 0
+    while begin < batch.num_rows:
+        n = max(1, int(np.searchsorted(np.cumsum(sizes[begin:]), MAX_LINE_BYTES, side="right")))
+        yield batch.slice(begin, n)
+        begin += n
+
+
+def _text_bytes(column: Any) -> Any:
+    """Bytes of each text in a column, None if it holds none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column.validate(full=True)  # codes without a text
+        lengths = pc.fill_null(pc.binary_length(column.dictionary), 0).to_numpy(zero_copy_only=False)
+        codes = pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False)
+        return np.append(lengths, 0)[codes]  # -1, of a null, is the 0 at the end
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
+        return pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False)
+    return None

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hsca_fast.memory.catalog import Catalog, Tip
+from hsca_fast.memory.catalog import Catalog, Tip, is_unfinished
 from hsca_fast.memory.segments import Segment, SegmentReader, segment_numbers, segment_path
 from hsca_fast.memory.store_files import CATALOG, HEAD, Manifest, StoreVersionError, read_head
 from hsca_fast.vectors.storage import DamagedIndexError
@@ -98,6 +98,8 @@ def verify_store(path: str | os.PathLike[str]) -> Report:
     except DamagedIndexError as error:
         return Report(folder, (Problem("manifest.json", str(error)),))
     try:
+        if is_unfinished(folder):
+            return Report(folder, ())
         catalog = Catalog(folder, write=False)
     except (DamagedIndexError, OSError) as error:
         return Report(folder, (Problem(CATALOG, str(error)),))
