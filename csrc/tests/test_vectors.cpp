@@ -147,7 +147,7 @@ void bounds_hold(Isa isa) {
                            lead.data(), tail.data()}));
         std::vector<float> unit(width);
         float* const tiers[] = {unit.data()};
-        vector_kernels(isa).prefix_norm(query.data(), &width, 1, 1e-16, false, tiers, nullptr);
+        vector_kernels(isa).prefix_norm(query.data(), &width, 1, 1e-16, tiers, nullptr);
         CodedQuery coded;
         coded.encode(unit.data(), shape, vector_kernels(isa));
         std::vector<float> dots(n);
@@ -174,7 +174,7 @@ void prefixes(Isa isa) {
     std::vector<float> a(1), b(2), c(4), d(10);
     float* const tiers[] = {a.data(), b.data(), c.data(), d.data()};
     float inverse[4];
-    vector_kernels(isa).prefix_norm(row.data(), dims, 4, 0.0, true, tiers, inverse);
+    vector_kernels(isa).prefix_norm(row.data(), dims, 4, 0.0, tiers, inverse);
     CHECK_EQ(a[0], 1.0f);
     CHECK(std::fabs(b[1] - 0.8f) < 1e-7f);
     CHECK(std::fabs(c[3] - 12.0f / 13.0f) < 1e-7f);
@@ -184,7 +184,7 @@ void prefixes(Isa isa) {
     std::vector<float> out(40, 9.0f);
     float* const one[] = {out.data()};
     const std::size_t forty = 40;
-    vector_kernels(isa).prefix_norm(zeros.data(), &forty, 1, 0.0, false, one, inverse);
+    vector_kernels(isa).prefix_norm(zeros.data(), &forty, 1, 0.0, one, inverse);
     CHECK(out == zeros);
     CHECK_EQ(inverse[0], 0.0f);
 }
@@ -233,8 +233,7 @@ void entry_points_check_sizes() {
     const std::size_t dims[] = {3, 3};
     float* const tiers[] = {data.data(), data.data()};
     bool is_finite = false;
-    CHECK_THROWS(prefix_tiers(rows, dims, 0.0, false, 1, Isa::baseline, nullptr, tiers, is_finite),
-                 std::invalid_argument);
+    CHECK_THROWS(prefix_tiers(rows, dims, 0.0, 1, Isa::baseline, nullptr, tiers, is_finite), std::invalid_argument);
 }
 
 }  // namespace

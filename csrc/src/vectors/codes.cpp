@@ -75,7 +75,7 @@ bool encode_tier(const Rows& rows, std::size_t begin, std::size_t end, const Tie
     for (std::size_t i = begin; i < end; ++i) {
         if (i % 1024 == 0 && stop.requested()) return false;
         const float* row = rows.row(i);
-        kernels.prefix_norm(row, &shape.width, 1, eps * eps, false, nullptr, &out.inverse[i]);
+        kernels.prefix_norm(row, &shape.width, 1, eps * eps, nullptr, &out.inverse[i]);
         out.scale[i] = kernels.largest(row, shape.width) * out.inverse[i] / 127.0f;
         sums.quantise(kernels, row, out.inverse[i], out.scale[i], shape, codes.data());
         out.error[i] = rounded_up(sums.error);

@@ -8,8 +8,8 @@
 
 namespace hsca {
 
-bool prefix_tiers(const Rows& rows, std::span<const std::size_t> dims, double eps, bool stream, std::size_t threads,
-                  Isa isa, Stop::Poll poll, std::span<float* const> tiers, bool& is_finite) {
+bool prefix_tiers(const Rows& rows, std::span<const std::size_t> dims, double eps, std::size_t threads, Isa isa,
+                  Stop::Poll poll, std::span<float* const> tiers, bool& is_finite) {
     if (dims.size() != tiers.size()) throw std::invalid_argument("prefix_tiers: one matrix for each of dims");
     for (std::size_t t = 0; t < dims.size(); ++t) {
         if (dims[t] > rows.dims || (t > 0 && dims[t] <= dims[t - 1])) {
@@ -25,7 +25,7 @@ bool prefix_tiers(const Rows& rows, std::span<const std::size_t> dims, double ep
             for (std::size_t i = begin; i < end; ++i) {
                 for (std::size_t t = 0; t < at.size(); ++t) at[t] = tiers[t] + i * dims[t];
                 const double sum =
-                    kernels.prefix_norm(rows.row(i), dims.data(), dims.size(), eps * eps, stream, at.data(), nullptr);
+                    kernels.prefix_norm(rows.row(i), dims.data(), dims.size(), eps * eps, at.data(), nullptr);
                 // Squares of float32 numbers cannot overflow float64.
                 if (!std::isfinite(sum)) all_finite.store(false, std::memory_order_relaxed);
             }
@@ -39,7 +39,7 @@ void prefix_inverse(const Rows& rows, std::size_t width, double eps, Isa isa, st
         throw std::invalid_argument("prefix_inverse: sizes do not match");
     const VectorKernels& kernels = vector_kernels(isa);
     for (std::size_t i = 0; i < rows.n; ++i) {
-        kernels.prefix_norm(rows.row(i), &width, 1, eps * eps, false, nullptr, &inverse[i]);
+        kernels.prefix_norm(rows.row(i), &width, 1, eps * eps, nullptr, &inverse[i]);
     }
 }
 
@@ -55,7 +55,7 @@ std::vector<float> unit_rows(const Rows& rows, Isa isa) {
     const VectorKernels& kernels = vector_kernels(isa);
     for (std::size_t i = 0; i < rows.n; ++i) {
         float* const out = unit.data() + i * rows.dims;
-        kernels.prefix_norm(rows.row(i), &rows.dims, 1, 0.0, false, &out, nullptr);
+        kernels.prefix_norm(rows.row(i), &rows.dims, 1, 0.0, &out, nullptr);
     }
     return unit;
 }

@@ -19,7 +19,6 @@ ctypedef float* float_pointer
 ctypedef float* const const_float_pointer
 
 NO_ROW = 0xFFFFFFFF
-_STREAM_VALUES = 4 << 20  # more than caches hold
 
 
 cdef extern from "hsca/isa.hpp" namespace "hsca" nogil:
@@ -51,7 +50,7 @@ cdef extern from "hsca/vectors/dot.hpp" namespace "hsca" nogil:
 
 cdef extern from "hsca/vectors/prefix_norm.hpp" namespace "hsca" nogil:
     cbool c_prefix_tiers "hsca::prefix_tiers"(
-        const Rows&, span[const_size_t], double, cbool, size_t, Isa, cbool (*poll)() noexcept nogil, span[const_float_pointer],
+        const Rows&, span[const_size_t], double, size_t, Isa, cbool (*poll)() noexcept nogil, span[const_float_pointer],
         cbool&
     ) except +
     void c_finite_rows "hsca::finite_rows"(const Rows&, span[uint8_t]) except +
@@ -186,7 +185,6 @@ def prefix_tiers(const float[:, ::1] rows not None, dims, double eps, Py_ssize_t
     cdef Isa level = _isa(isa)
     cdef cbool finished = True
     cdef cbool is_finite = True
-    cdef cbool stream = out is not None and rows.shape[0] * sum(dims) >= _STREAM_VALUES
     tiers = tuple(np.empty((rows.shape[0], width), np.float32) for width in dims) if out is None else tuple(out)
     if rows.shape[0]:
         for tier, width in zip(tiers, dims, strict=True):
@@ -196,7 +194,7 @@ def prefix_tiers(const float[:, ::1] rows not None, dims, double eps, Py_ssize_t
             pointers.push_back(&view[0, 0])
         with nogil:
             finished = c_prefix_tiers(
-                c_rows, span[const_size_t](c_dims.data(), c_dims.size()), eps, stream, threads, level, &interrupted,
+                c_rows, span[const_size_t](c_dims.data(), c_dims.size()), eps, threads, level, &interrupted,
                 span[const_float_pointer](pointers.data(), pointers.size()), is_finite)
     if not finished:
         raise_interrupt()

@@ -42,6 +42,8 @@ def as_matrix(values: npt.ArrayLike, name: str, *, width: int | None = None, ndi
         if not len(array):
             return np.empty((0, width), np.float32)
         raise ValueError(f"{name} has vectors of {array.shape[1]} values; {width} are wanted")
+    if array.dtype == np.float32:
+        return np.ascontiguousarray(array)
     with np.errstate(over="ignore"):  # beyond float32 is infinite
         return np.ascontiguousarray(array, dtype=np.float32)
 
@@ -124,7 +126,8 @@ def as_dims(dims: object, name: str = "dims") -> tuple[int, ...]:
         raise TypeError(f"{name} must be a sequence of int, not {type(dims).__name__}")
     widths = tuple(dims)
     for width in widths:
-        as_count(width, f"{name}: a width", least=1, most=MAX_WIDTH)
+        if type(width) is not int or not 1 <= width <= MAX_WIDTH:  # what is wrong with it, or an int of numpy
+            as_count(width, f"{name}: a width", least=1, most=MAX_WIDTH)
     if not widths or any(a >= b for a, b in pairwise(widths)):
         raise ValueError(f"{name} must be one or more widths, each greater than the one before, not {widths}")
     return tuple(int(width) for width in widths)

@@ -43,10 +43,9 @@ struct VectorKernels {
                                  const float* residual, std::size_t n, const BoundTerms& terms, float least,
                                  std::uint32_t* found);
     // inverse[t] = 1 / sqrt(|row[:dims[t]]|^2 + eps^2), squares summed in 32 float64 lanes, 0 for zeros; tiers[t] = row
-    // * inverse[t]. `stream` writes past the caches. Either output may be null. Returns the sum of squares of the
-    // widest prefix.
+    // * inverse[t]. Either output may be null. Returns the sum of squares of the widest prefix.
     double (*prefix_norm)(const float* row, const std::size_t* dims, std::size_t n_tiers, double eps_squared,
-                          bool stream, float* const* tiers, float* inverse);
+                          float* const* tiers, float* inverse);
     // max |x_j|
     float (*largest)(const float* x, std::size_t n);
     // Codes of the 64 values segment[j] * factor in units of `step`; their squares' sum and that of what the codes

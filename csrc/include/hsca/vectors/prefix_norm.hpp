@@ -15,11 +15,10 @@
 
 namespace hsca {
 
-// tiers[t] is a rows.n x dims[t] matrix, filled row by row; with `stream` past the caches, which pays for matrices that
-// do not fit them and whose pages exist already. is_finite tells whether
-// every value of the widest prefixes was a number; if not, so are not the results. False if stopped.
-bool prefix_tiers(const Rows& rows, std::span<const std::size_t> dims, double eps, bool stream, std::size_t threads,
-                  Isa isa, Stop::Poll poll, std::span<float* const> tiers, bool& is_finite);
+// tiers[t] is a rows.n x dims[t] matrix, filled row by row. is_finite tells whether every value of the widest prefixes
+// was a number; if not, so are not the results. False if stopped.
+bool prefix_tiers(const Rows& rows, std::span<const std::size_t> dims, double eps, std::size_t threads, Isa isa,
+                  Stop::Poll poll, std::span<float* const> tiers, bool& is_finite);
 
 // inverse[i] = 1 / sqrt(|row[:width]|^2 + eps^2), 0 for a prefix of zeros.
 void prefix_inverse(const Rows& rows, std::size_t width, double eps, Isa isa, std::span<float> inverse);
