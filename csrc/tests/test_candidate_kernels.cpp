@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -68,11 +69,12 @@ void exponentials(double tolerance) {
 
 template <class T>
 void all_kernels() {
-    const double weights[] = {0.7, 0.2, 0.1}, decays[] = {1e-4, 1e-5, 2e-6, 0, 1, 2},
-                 scopes[] = {1.0, 0.6, 0.3, 0, 1, 0.5};
+    const double weights[] = {0.7, 0.2, 0.1},
+                 decays[] = {1e-4, 1e-5, 2e-6, 0, 1, 2, 1e-6, 3e-7, 1e-7, 0, 0, 0, 0, 0, 0, 0, 1e-7},
+                 scopes[] = {1.0, 0.6, 0.3, 0, 1, 0.5, 0.2, 0.7, 0.9, 0, 0, 0, 0, 0, 0, 1, 0.8};
     for (const std::size_t n : {0u, 1u, 2u, 15u, 16u, 17u, 255u, 256u, 257u, 40'000u}) {
         const auto a = column<T>(n, -0.5, 1.5), b = column<T>(n, -1e5, 1e7), c = column<T>(n, -0.5, 1.5);
-        for (const std::size_t n_scopes : {1u, 3u, 4u, 6u}) {
+        for (const std::size_t n_scopes : {1u, 3u, 4u, 6u, 9u, 17u}) {
             std::vector<std::uint8_t> scope(n);
             for (auto& s : scope) s = static_cast<std::uint8_t>(random_source.below(n_scopes));
             HybridTerms<T> terms;
@@ -83,12 +85,17 @@ void all_kernels() {
                                    [&](const Workers& w, T* out) { return hybrid_scores(candidates, terms, w, out); });
                 std::vector<T> scores(n);
                 hybrid_scores(candidates, terms, Workers{}, scores.data());
+                std::vector<ScoredRow<T>> ranked;
+                for (std::size_t i = 0; i < n; ++i) ranked.push_back({scores[i], static_cast<std::int64_t>(i)});
+                std::sort(ranked.begin(), ranked.end(), ranks_before<T>);
                 for (const std::size_t k : {1u, 10u, 5000u}) {
-                    const auto best = hybrid_top_k(candidates, terms, k, Workers{2, nullptr, best_isa()});
-                    CHECK_EQ(best.rows.size(), std::min(k, n));
-                    for (std::size_t i = 0; i < best.rows.size(); ++i) {
-                        CHECK_EQ(best.rows[i].score, scores[static_cast<std::size_t>(best.rows[i].row)]);
-                        if (i > 0) CHECK(ranks_before(best.rows[i - 1], best.rows[i]));
+                    for (const Isa isa : levels()) {
+                        const auto best = hybrid_top_k(candidates, terms, k, Workers{2, nullptr, isa});
+                        CHECK_EQ(best.rows.size(), std::min(k, n));
+                        for (std::size_t i = 0; i < best.rows.size(); ++i) {
+                            CHECK_EQ(best.rows[i].row, ranked[i].row);
+                            CHECK_EQ(best.rows[i].score, ranked[i].score);
+                        }
                     }
                 }
             }

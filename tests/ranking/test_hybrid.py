@@ -150,6 +150,28 @@ def test_top_k_of_many(order):
             assert hybrid_top_k(cosine, age, "user", k, threads=threads).rows.tolist() == expected[:k].tolist()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weights", [(0.7, 0.2, 0.1), (0.0, 1.0, 0.0), (0.1, 0.8, 0.1)])
+def test_top_k_passes_over_no_row_that_belongs(weights, dtype):
+    rng = np.random.default_rng(4)
+    n = 20_011
+    half_life = np.log(2.0) / np.array([1e-4, 1e-5, 2e-6])
+    scope = rng.integers(0, 3, n, np.uint8)
+    # Many ages are just before or after a half-life, where the bound that spares most rows their score is the score.
+    age = (half_life[scope] * rng.choice([0.0, 0.5, 1.0 - 1e-7, 1.0, 1.0 + 1e-7, 3.0], n)).astype(dtype)
+    cosine, rate = rng.choice([0.0, 0.5, 0.9, 1.0], n).astype(dtype), rng.choice([0.0, 0.5], n).astype(dtype)
+    tables = np.array(weights), 0.5, np.array([1e-4, 1e-5, 2e-6]), np.array([1.0, 0.6, 0.3])
+    for rates in (rate, rate[:0]):
+        scores = np.empty(n, dtype)
+        assert native.hybrid_scores(cosine, age, scope, rates, *tables, 1, scores)
+        expected = np.lexsort((np.arange(n), -scores))
+        for isa in native.isa_levels():
+            for k in (1, 70, 3000):
+                rows, found = native.hybrid_top_k(cosine, age, scope, rates, *tables, k, 1, isa)
+                assert rows.tolist() == expected[:k].tolist()
+                assert found.tobytes() == scores[rows].tobytes()
+
+
 def test_threads_batches_and_instruction_sets_change_no_bit():
     rng = np.random.default_rng(1)
     weights = np.array(reference_decay.normalize_weights([0.7, 0.2, 0.1], ()))

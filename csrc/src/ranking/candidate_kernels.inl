@@ -13,6 +13,12 @@
 #define HSCA_RESTRICT __restrict__
 #endif
 
+// Registers of float written out by hand where a value can be looked up by lane (AVX2 and later).
+#if defined(HSCA_X86_KERNELS) && (defined(__AVX512F__) || defined(__AVX2__))
+#define HSCA_LANES
+#include <immintrin.h>
+#endif
+
 namespace hsca {
 
 namespace {
@@ -124,6 +130,22 @@ inline double log_from_one(double x) {
     return exponent * kLn2High + (2.0 * s * series + exponent * kLn2Low);
 }
 
+// Fetches what a loop reads or writes 2 KB later: hardware fetches ahead too, but no further than the end of a page.
+constexpr std::size_t kAhead = 2048;
+
+inline void prefetch(const void* from, std::size_t bytes) {
+#if defined(__GNUC__)
+    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(from) + bytes));
+#else
+    static_cast<void>(from), static_cast<void>(bytes);
+#endif
+}
+
+template <std::size_t kCount, class T>
+inline void prefetch_block(const T* from) {
+    for (std::size_t byte = 0; byte < kCount * sizeof(T); byte += 64) prefetch(from, kAhead + byte);
+}
+
 template <class T>
 std::int64_t recency(const T* HSCA_RESTRICT age, std::size_t n, T decay, T* HSCA_RESTRICT out) {
     const T rate = as_power_of_two(decay);
@@ -182,13 +204,85 @@ std::int64_t hybrid_loop(const T* HSCA_RESTRICT cosine, const T* HSCA_RESTRICT a
     return bad | (last < terms.n_scopes ? Bits<T>(0) : Bits<T>(1));
 }
 
+#if defined(HSCA_LANES)
+#include "candidate_lanes.inl"
+#endif
+
 template <class T>
 std::int64_t hybrid(const T* cosine, const T* age, const std::uint8_t* scope, const T* decay_rate, std::size_t n,
                     const HybridTerms<T>& terms, T* out) {
+    bool refused = false;
+    std::size_t done = 0;
+#if defined(HSCA_LANES)
+    if constexpr (sizeof(T) == sizeof(float)) {
+        if (terms.n_scopes <= Lanes::kCount) {
+            const auto lanes = decay_rate ? hybrid_in_lanes<true> : hybrid_in_lanes<false>;
+            done = lanes(cosine, age, scope, decay_rate, n, terms, out, refused);
+            if (done == n) return refused;
+        }
+    }
+#endif
     const bool few = terms.n_scopes <= 4;
     const auto loop = few ? (decay_rate ? hybrid_loop<true, true, T> : hybrid_loop<true, false, T>)
                           : (decay_rate ? hybrid_loop<false, true, T> : hybrid_loop<false, false, T>);
-    return loop(cosine, age, scope, decay_rate, n, terms, out);
+    return loop(cosine + done, age + done, scope + done, decay_rate ? decay_rate + done : nullptr, n - done, terms,
+                out + done) |
+           static_cast<std::int64_t>(refused);
+}
+
+// With Q = 1, and R = 1/2 after a half-life and 1 before it, no step is smaller, rounding included: a score is never
+// above its bound.
+template <bool kFew, class T>
+std::int64_t contenders_loop(const T* HSCA_RESTRICT cosine, const T* HSCA_RESTRICT age,
+                             const std::uint8_t* HSCA_RESTRICT scope, const T* HSCA_RESTRICT decay_rate, std::size_t n,
+                             const HybridTerms<T>& terms, T floor, std::uint32_t* HSCA_RESTRICT rows, std::size_t first,
+                             std::size_t& found) {
+    const T alpha = terms.alpha, fresh = terms.beta, stale = terms.beta * T(0.5);
+    const ByScope<kFew, T> rate(terms.rate), weight(terms.weight);
+    constexpr std::size_t kBlock = 256;
+    Bits<T> scopes[kBlock];
+    T bounds[kBlock];
+    std::uint8_t last = 0;
+    Bits<T> bad = 0;
+    for (std::size_t begin = first; begin < n; begin += kBlock) {
+        const std::size_t end = n - begin < kBlock ? n : begin + kBlock;
+        for (std::size_t i = begin; i < end; ++i) last = scope[i] > last ? scope[i] : last;
+        for (std::size_t i = begin; i < end; ++i) scopes[i - begin] = scope[i];
+        for (std::size_t i = begin; i < end; ++i) {
+            bad |= not_finite(cosine[i]) | not_finite(age[i]);
+            const Bits<T> s = scopes[i - begin];
+            const T recency = rate[s] * age[i] >= T(1) ? stale : fresh;
+            bounds[i - begin] = at_most(alpha * clamp_unit(cosine[i]) + recency + weight[s], T(1));
+        }
+        if (decay_rate) {
+            for (std::size_t i = begin; i < end; ++i) bad |= not_finite(decay_rate[i]);
+        }
+        for (std::size_t i = begin; i < end; ++i) {
+            rows[found] = static_cast<std::uint32_t>(i);
+            found += bounds[i - begin] > floor;
+        }
+    }
+    return bad | (last < terms.n_scopes ? Bits<T>(0) : Bits<T>(1));
+}
+
+template <class T>
+std::int64_t hybrid_contenders(const T* cosine, const T* age, const std::uint8_t* scope, const T* decay_rate,
+                               std::size_t n, const HybridTerms<T>& terms, T floor, std::uint32_t* rows,
+                               std::size_t& found) {
+    bool refused = false;
+    std::size_t done = 0;
+    found = 0;
+#if defined(HSCA_LANES)
+    if constexpr (sizeof(T) == sizeof(float)) {
+        if (terms.n_scopes <= Lanes::kCount) {
+            const auto lanes = decay_rate ? contenders_in_lanes<true> : contenders_in_lanes<false>;
+            done = lanes(cosine, age, scope, decay_rate, n, terms, floor, rows, found, refused);
+        }
+    }
+#endif
+    const auto loop = terms.n_scopes <= 4 ? contenders_loop<true, T> : contenders_loop<false, T>;
+    return loop(cosine, age, scope, decay_rate, n, terms, floor, rows, done, found) |
+           static_cast<std::int64_t>(refused);
 }
 
 template <class T>
@@ -213,12 +307,23 @@ template <class T>
 std::int64_t second_pass(const T* HSCA_RESTRICT similarity, const T* HSCA_RESTRICT authority_weight,
                          const T* HSCA_RESTRICT coverage, std::size_t n, T share, T* HSCA_RESTRICT out) {
     Bits<T> bad = 0;
-    for (std::size_t i = 0; i < n; ++i) {
+    const auto score = [&](std::size_t i) {
         bad |= not_finite(similarity[i]) | not_finite(authority_weight[i]) | not_finite(coverage[i]);
         // Exactly 1 for M = 1 and never more: so the score is at most omega, rounding included.
         const T boost = T(1) - share * (T(1) - clamp_unit(coverage[i]));
         out[i] = clamp_unit(authority_weight[i]) * (clamp_unit(similarity[i]) * boost);
+    };
+    // Little is computed, so memory is what it waits for.
+    constexpr std::size_t kBlock = 64;
+    std::size_t begin = 0;
+    for (; begin + kBlock <= n; begin += kBlock) {
+        prefetch_block<kBlock>(similarity + begin);
+        prefetch_block<kBlock>(authority_weight + begin);
+        prefetch_block<kBlock>(coverage + begin);
+        prefetch_block<kBlock>(out + begin);
+        for (std::size_t i = begin; i < begin + kBlock; ++i) score(i);
     }
+    for (std::size_t i = begin; i < n; ++i) score(i);
     return bad;
 }
 
@@ -230,7 +335,8 @@ std::size_t count_above(const T* scores, std::size_t n, T floor) {
 }
 
 template <class T>
-constexpr CandidateKernels<T> kKernels = {recency<T>, hybrid<T>, authority<T>, second_pass<T>, count_above<T>};
+constexpr CandidateKernels<T> kKernels = {recency<T>,   hybrid<T>,      hybrid_contenders<T>,
+                                          authority<T>, second_pass<T>, count_above<T>};
 
 }  // namespace
 

@@ -32,7 +32,14 @@ def float_columns(**columns: npt.ArrayLike) -> list[Any]:
         if len(array) != len(arrays[0]):
             raise ValueError(f"{name} has {len(array)} elements but {first} has {len(arrays[0])}")
     dtype = np.float32 if all(array.dtype == np.float32 for array in arrays) else np.float64
-    return [np.require(array, dtype, ("C", "A")) for array in arrays]
+    return [_as_kernels_take_it(array, dtype) for array in arrays]
+
+
+def _as_kernels_take_it(array: npt.NDArray[Any], dtype: type[np.floating[Any]]) -> npt.NDArray[Any]:
+    flags = array.flags
+    if array.dtype == dtype and array.dtype.isnative and flags.c_contiguous and flags.aligned:
+        return array
+    return np.require(array, dtype, ("C", "A"))
 
 
 def output(out: Floats | None, like: Floats, inputs: Sequence[npt.NDArray[Any]]) -> Any:

@@ -25,6 +25,8 @@ from hsca_fast.ranking.decay import RECENCY_DECAY
 #: S by scope.
 SCOPE_WEIGHT = MappingProxyType({"session": 1.0, "user": 0.6, "global": 0.3})
 
+_Numbers = npt.NDArray[np.float64]
+
 _DEFAULT_WEIGHTS = (0.7, 0.2, 0.1)
 _MAX_SCOPES = 256
 
@@ -125,6 +127,24 @@ def hybrid_top_k(
     return TopK(*best)
 
 
+def _terms(
+    weights: Sequence[float], decays: Mapping[str, float], scope_weights: Mapping[str, float]
+) -> tuple[_Numbers, _Numbers, _Numbers]:
+    """α, β, γ; λ by scope; S by scope: checked, as the kernels take them."""
+    if set(decays) != set(scope_weights):
+        raise ValueError(f"decays and scope_weights must name the same scopes, not {[*decays]} and {[*scope_weights]}")
+    if not 1 <= len(decays) <= _MAX_SCOPES:
+        raise ValueError(f"decays must name 1 to {_MAX_SCOPES} scopes, not {len(decays)}")
+    return (
+        normalized_weights(weights, _DEFAULT_WEIGHTS),
+        np.array([number(f"decays[{s!r}]", decays[s], 0.0) for s in decays]),
+        np.array([number(f"scope_weights[{s!r}]", scope_weights[s], 0.0, 1.0) for s in decays]),
+    )
+
+
+_DEFAULT_TERMS = _terms(_DEFAULT_WEIGHTS, RECENCY_DECAY, SCOPE_WEIGHT)
+
+
 class _Call:
     """The arguments of one call, checked, in the form the kernels take."""
 
@@ -141,26 +161,18 @@ class _Call:
         threads: int,
     ) -> None:
         self.threads = thread_count(threads)
-        if set(decays) != set(scope_weights):
-            raise ValueError(
-                f"decays and scope_weights must name the same scopes, not {[*decays]} and {[*scope_weights]}"
-            )
-        if not 1 <= len(decays) <= _MAX_SCOPES:
-            raise ValueError(f"decays must name 1 to {_MAX_SCOPES} scopes, not {len(decays)}")
+        # A third of the time of a short call is spent on them, and hardly anybody changes them.
+        is_default = weights is _DEFAULT_WEIGHTS and decays is RECENCY_DECAY and scope_weights is SCOPE_WEIGHT
+        normalized, rates, scales = _DEFAULT_TERMS if is_default else _terms(weights, decays, scope_weights)
         self.names = list(decays)
-        self.terms = (
-            normalized_weights(weights, _DEFAULT_WEIGHTS),
-            number("delta", delta, 0.0, 1.0),
-            np.array([number(f"decays[{s!r}]", decays[s], 0.0) for s in self.names]),
-            np.array([number(f"scope_weights[{s!r}]", scope_weights[s], 0.0, 1.0) for s in self.names]),
-        )
+        self.terms = (normalized, number("delta", delta, 0.0, 1.0), rates, scales)
         given = {"cosine": cosine, "age_seconds": age_seconds}
         if decay_rate is not None:
             given["decay_rate"] = decay_rate
         floats = float_columns(**given)
         codes = scope_codes(scope, len(floats[0]), self.names)
-        rates = floats[2] if decay_rate is not None else np.empty(0, floats[0].dtype)
-        self.columns = (floats[0], floats[1], codes, rates)
+        of_summaries = floats[2] if decay_rate is not None else np.empty(0, floats[0].dtype)
+        self.columns = (floats[0], floats[1], codes, of_summaries)
 
     def refuse(self) -> NoReturn:
         cosine, age, codes, rates = self.columns

@@ -34,12 +34,14 @@ class BestRows {
 
     // Rows come in ascending order, so that of equal scores the first stays.
     void offer(std::span<const T> scores, std::int64_t first_row) {
-        rows_.reserve(2 * k_ + kSlack);
-        for (std::size_t i = 0; i < scores.size(); ++i) {
-            if (!(scores[i] > floor_)) continue;
-            rows_.push_back({scores[i], first_row + static_cast<std::int64_t>(i)});
-            if (rows_.size() == 2 * k_ + kSlack) drop_the_rest();
-        }
+        for (std::size_t i = 0; i < scores.size(); ++i) offer(scores[i], first_row + static_cast<std::int64_t>(i));
+    }
+
+    void offer(T score, std::int64_t row) {
+        if (!(score > floor_)) return;
+        if (rows_.empty()) rows_.reserve(2 * k_ + kSlack);
+        rows_.push_back({score, row});
+        if (rows_.size() == 2 * k_ + kSlack) drop_the_rest();
     }
 
     void merge(const BestRows& other) { rows_.insert(rows_.end(), other.rows_.begin(), other.rows_.end()); }

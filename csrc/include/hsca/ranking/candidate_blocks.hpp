@@ -50,34 +50,45 @@ struct BestCandidates {
     Outcome outcome;
 };
 
-template <class T, class Score>
-BestCandidates<T> best_candidates(std::size_t n, std::size_t k, const Workers& workers, const Score& score) {
-    constexpr std::size_t kPart = 64;
+// `visit(best, begin, end)` offers the rows of a range that may be among the best, in ascending order, and returns true
+// when it refuses an input.
+template <class T, class Visit>
+BestCandidates<T> best_of_ranges(std::size_t n, std::size_t k, const Workers& workers, const Visit& visit) {
     if (k == 0) throw std::invalid_argument("k must be at least 1");
     k = std::min(k, std::max<std::size_t>(n, 1));
-    const auto count_above = candidate_kernels<T>(workers.isa).count_above;
     std::vector<BestRows<T>> best(std::clamp<std::size_t>(workers.threads, 1, n / kCandidateGrain + 1), BestRows<T>(k));
     std::atomic<bool> refused{false};
     Stop stop(workers.poll);
-    const bool finished = parallel_for(
-        n, best.size(), kCandidateGrain, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
-            std::array<T, kCandidateBlock> scores;
-            for (std::size_t i = begin; i < end; i += kCandidateBlock) {
-                const std::size_t count = std::min(kCandidateBlock, end - i);
-                if (score(i, count, scores.data())) refused = true;
-                // Few blocks hold a row that matters, and few parts of those.
-                if (!count_above(scores.data(), count, best[worker].floor())) continue;
-                for (std::size_t part = 0; part < count; part += kPart) {
-                    const std::span<const T> some(scores.data() + part, std::min(kPart, count - part));
-                    if (count_above(some.data(), some.size(), best[worker].floor())) {
-                        best[worker].offer(some, static_cast<std::int64_t>(i + part));
-                    }
-                }
-            }
-        });
+    const bool finished = parallel_for(n, best.size(), kCandidateGrain, stop,
+                                       [&](std::size_t worker, std::size_t begin, std::size_t end) {
+                                           if (visit(best[worker], begin, end)) refused = true;
+                                       });
     for (std::size_t worker = 1; worker < best.size(); ++worker) best[0].merge(best[worker]);
     const auto rows = best[0].finish();
     return {{rows.begin(), rows.end()}, refused ? Outcome::refused : finished ? Outcome::done : Outcome::stopped};
+}
+
+template <class T, class Score>
+BestCandidates<T> best_candidates(std::size_t n, std::size_t k, const Workers& workers, const Score& score) {
+    constexpr std::size_t kPart = 64;
+    const auto count_above = candidate_kernels<T>(workers.isa).count_above;
+    return best_of_ranges<T>(n, k, workers, [&](BestRows<T>& best, std::size_t begin, std::size_t end) {
+        bool refused = false;
+        std::array<T, kCandidateBlock> scores;
+        for (std::size_t i = begin; i < end; i += kCandidateBlock) {
+            const std::size_t count = std::min(kCandidateBlock, end - i);
+            if (score(i, count, scores.data())) refused = true;
+            // Few blocks hold a row that matters, and few parts of those.
+            if (!count_above(scores.data(), count, best.floor())) continue;
+            for (std::size_t part = 0; part < count; part += kPart) {
+                const std::span<const T> some(scores.data() + part, std::min(kPart, count - part));
+                if (count_above(some.data(), some.size(), best.floor())) {
+                    best.offer(some, static_cast<std::int64_t>(i + part));
+                }
+            }
+        }
+        return refused;
+    });
 }
 
 }  // namespace hsca

@@ -18,6 +18,8 @@ namespace hsca {
 
 inline constexpr std::size_t kMaxScopes = 256;
 
+inline constexpr std::size_t kContenderRoom = 16;  // a register is written whole
+
 template <class T>
 struct HybridTerms {
     T alpha, beta;         // normalised weights of cosine and recency
@@ -42,6 +44,13 @@ struct CandidateKernels {
     // (alpha cos + beta e^(-lambda_s age) + gamma S) (1 - delta decay_rate); decay_rate may be null: Q = 1
     std::int64_t (*hybrid)(const T* cosine, const T* age, const std::uint8_t* scope, const T* decay_rate, std::size_t n,
                            const HybridTerms<T>& terms, T* out);
+
+    // Rows whose hybrid score may be above `floor`: those that are above it with R rounded up to 1/2 or 1, and without
+    // a penalty. Writes their numbers, ascending, to `rows`, which has room for n + kContenderRoom of them (n < 2^32),
+    // and how many there are to `found`.
+    std::int64_t (*hybrid_contenders)(const T* cosine, const T* age, const std::uint8_t* scope, const T* decay_rate,
+                                      std::size_t n, const HybridTerms<T>& terms, T floor, std::uint32_t* rows,
+                                      std::size_t& found);
 
     // alpha_r e^(-lambda_r age) + alpha_f ln(1 + acc) / ln(2 + max acc) + alpha_a a, in double whatever T is
     std::int64_t (*authority)(const T* age, const T* access, const T* authored, std::size_t n,
