@@ -97,11 +97,17 @@ def test_compress(store, capsys):
 def test_compress_to_sentences_and_previews(store, capsys):
     common = ["compress", store, "which lamp is broken?", "--min-score", "0.05", "--json"]
     assert main([*common, "--sentences", "20"]) == 0
-    (first, *_) = json.loads(capsys.readouterr().out)["results"]
+    told = json.loads(capsys.readouterr().out)
+    (first, *_) = told["results"]
+    assert told["compression_stats"]["returned"] == len(told["results"])
+    assert told["compression_stats"]["tokens_after"] <= 20
     assert first["text"] == "The lamp on the tower is broken."
     assert first["spans"] == [[0, 32]]
     assert main([*common, "--previews"]) == 0
     assert json.loads(capsys.readouterr().out)["results"][0]["preview"] == "The lamp on the tower is broken."
+    assert main([*common, "--sentences", "1"]) == 0
+    nothing = json.loads(capsys.readouterr().out)
+    assert (nothing["results"], nothing["compression_stats"]["tokens_after"]) == ([], 0)
 
 
 @pytest.mark.parametrize(

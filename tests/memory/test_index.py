@@ -20,9 +20,10 @@ from hsca_fast import (
     fuse_scores,
     verify_store,
 )
+from hsca_fast._reference import centred
 from hsca_fast.memory.catalog import Catalog
 from hsca_fast.memory.search import top_rows
-from hsca_fast.vectors.embedder import CallableEmbedder
+from hsca_fast.vectors.embedder import CallableEmbedder, unit_rows
 
 TEXTS = ["The lamp is broken.", "We sail at dawn.", "The harbour is full of fog.", "Bring rope and a spare lamp."]
 
@@ -330,6 +331,56 @@ def test_neighbours_lift_a_record(tmp_path):
             hits = {hit.sequence: hit for hit in index.query(embed(["sea lamp"])[0], lexical=False)}
             assert min(hits, key=lambda sequence: hits[sequence].vector_rank) == (3 if first == 2 else 1)
             assert hits[6].vector_score == hits[1].vector_score == hits[3].vector_score
+
+
+def leaning(n, dim=8, seed=0):
+    """Vectors that all lean to one side."""
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=(n, dim)) + 2.0).astype(np.float32)
+
+
+def open_leaning(path, n, **options):
+    vectors = leaning(n)
+    index = SemanticIndex.open(path, embedder=HashEmbedder(8), **options)
+    for begin in range(0, n, 37):  # the mean grows with the store
+        part = vectors[begin : begin + 37]
+        index.append([f"word{begin + i}" for i in range(len(part))], embeddings=part)
+        index.query("word1", 1)
+    return index, vectors
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("n", [63, 64, 150])
+def test_vectors_of_a_fused_search_are_apart_from_their_mean(tmp_path, n, weight):
+    index, vectors = open_leaning(tmp_path / "index", n, settings=SearchSettings(mean_weight=weight))
+    with index:
+        hits = index.query("word7", 10)
+        asked = index.embedder.embed_query("word7")
+        mean = centred.mean_vector(vectors[: 1 << (n.bit_length() - 1)].tolist()) if n >= 64 else [0.0] * 8
+        expected = [centred.centred_cosine(asked.tolist(), row, mean, weight) for row in vectors.tolist()]
+        ranks = {row + 1: rank for rank, row in enumerate(sorted(range(n), key=lambda row: -expected[row]))}
+        for hit in hits:
+            assert hit.vector_rank == ranks[hit.sequence]
+        plain = index.query("word7", 10, lexical=False)  # a lone arm is what it is
+    cosines = unit_rows(vectors) @ unit_rows(asked[None])[0]
+    assert [hit.sequence for hit in plain] == (np.argsort(-cosines)[:10] + 1).tolist()
+    assert [hit.vector_score for hit in plain] == pytest.approx(np.sort(cosines)[::-1][:10].tolist(), abs=1e-6)
+
+
+def test_a_store_that_grew_finds_what_one_opened_later_finds(tmp_path):
+    index, _ = open_leaning(tmp_path / "index", 200)
+    with index:
+        grown = [(hit.id, hit.score) for hit in index.query("word150 word3", 20)]
+        with SemanticIndex.open(tmp_path / "index", embedder=HashEmbedder(8), mode="r") as reader:
+            assert [(hit.id, hit.score) for hit in reader.query("word150 word3", 20)] == grown
+
+
+def test_alike_and_empty_vectors_have_no_direction_of_their_own(index):
+    index.append(["same"] * 70, embeddings=np.ones((70, 32), np.float32))
+    (empty,) = index.append(["nothing"], embeddings=np.zeros((1, 32), np.float32))
+    hits = index.query("same", 71)
+    assert all(math.isfinite(hit.score) for hit in hits)
+    assert hits[-1].id == empty
 
 
 # ---- what becomes of records

@@ -104,6 +104,32 @@ def test_compaction_archives_and_can_be_taken_back(index):
     assert index.old[0] in {each.id for each in run.run(query, k=5, dry_run=True).results}
 
 
+def test_what_was_taken_back_is_not_archived_again(index):
+    """Its summaries are archived: without the sources nothing would be left to find."""
+    run = pipeline(index)
+    run.restore_compaction(run.run_compaction(dry_run=False))
+    before = live(index)
+    again = run.run_compaction(dry_run=False)
+    assert (again.would_archive, again.archived, again.summaries) == (0, (), ())
+    assert {each.action for each in again.candidates} == {"keep"}
+    assert all("the compaction was taken back" in each.reason for each in again.candidates)
+    assert live(index) == before
+
+
+def test_a_profile_that_is_not_there_and_a_hook_that_raises_are_told(index):
+    run = pipeline(index)
+    run.register_hook("post_batch", lambda context: 1 / 0)
+    for found in (run.scan(profile="nobody", dry_run=True), run.run_compaction("nobody")):
+        assert found.warnings[0].startswith("there is no retrieval profile 'nobody'")
+        assert found.warnings[1] == "hook post_batch raised ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize(("usage", "error"), [(float("nan"), ValueError), ("full", TypeError)])
+def test_context_usage_is_a_number(index, usage, error):
+    with pytest.raises(error, match="context_usage must be"):
+        pipeline(index, adaptive_compaction=True).run_compaction(context_usage=usage)
+
+
 def test_a_crash_between_summary_and_archive_is_finished_by_the_next_run(index, monkeypatch):
     run = pipeline(index)
 

@@ -20,7 +20,7 @@ from retrieval_stores import (
 
 from hsca_fast import RetrievalError, RetrievalPipeline, RetrievalProfile
 from hsca_fast._reference import activity
-from hsca_fast._reference.relevance_blend import blended_relevance
+from hsca_fast._reference.relevance_blend import blended_relevance, dealt_relevance
 from hsca_fast._reference.two_pass import second_pass_score
 from hsca_fast.ranking import extract_keywords, keyword_coverage
 from hsca_fast.retrieval.evidence import Recalled
@@ -47,9 +47,10 @@ def test_scores_are_those_of_the_formulas(busy):
     query = "lamp oil in the storm"
     found = pipeline(index, profile).run(query, k=5, dry_run=True, explain=True)
     hits = index.query(query, 20)
+    relevance = dealt_relevance([blended_relevance(hit.vector_score, hit.lexical_score or 0.0) for hit in hits])
     log = list(index.access_log())
     expected = {}
-    for hit in hits:
+    for hit, relevant in zip(hits, relevance, strict=True):
         record = index.get(hit.id)
         n = sum(hit.id in ids for at, _, _, ids in log if at >= NOW - 30 * DAY)
         together = sum(
@@ -59,9 +60,7 @@ def test_scores_are_those_of_the_formulas(busy):
         )
         coverage = keyword_coverage(extract_keywords(query), [hit.text])[0]
         age = NOW - record.timestamp
-        score = second_pass_score(
-            blended_relevance(hit.vector_score, hit.lexical_score or 0.0), 1.0, coverage, kappa=0.3
-        )
+        score = second_pass_score(relevant, 1.0, coverage, kappa=profile.kappa)
         score *= activity.age_factor(age, 90)
         score *= activity.use_factor(n, 0.3, 2.0) * activity.use_factor(together, 0.2, 1.4)
         expected[hit.id] = score * activity.novelty_factor(age, 24, 1.5)
@@ -255,7 +254,11 @@ def test_sources_of_the_profile(busy):
     found = pipeline(busy[0], "decide").resolve(overrides={"mmr_lambda": 0.1})
     assert (found.sources["half_life_days"], found.sources["mmr_lambda"]) == ("profile decide", "this query")
     given = pipeline(busy[0], RetrievalProfile(mmr_lambda=0.3)).resolve(overrides={"batch_size": 3, "kappa": None})
-    assert (given.profile.mmr_lambda, given.profile.batch_size, given.profile.kappa) == (0.3, 3, 0.3)
+    assert (given.profile.mmr_lambda, given.profile.batch_size, given.profile.kappa) == (
+        0.3,
+        3,
+        RetrievalProfile().kappa,
+    )
 
 
 # ---- failures

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hsca_fast.cli.exit_codes import CHECK_FAILED, OK, UsageError
@@ -173,7 +174,7 @@ def _cut(text: str) -> str:
 
 
 def _compress(args: argparse.Namespace) -> int:
-    from hsca_fast import Previews, compress, default_embedder, extract_sentences
+    from hsca_fast import Previews, compress, default_embedder, estimate_tokens, extract_sentences
 
     limit, args.max_tokens = args.max_tokens, None  # of what is left in the end, not of what is found
     found, vectors = _search(args, "r", k=args.candidates)
@@ -192,8 +193,11 @@ def _compress(args: argparse.Namespace) -> int:
             {"chunk_id": each.result.chunk_id, "score": each.result.score, "spans": each.spans, "text": each.text}
             for each in extracts
         ]
+        stats = replace(stats, returned=len(extracts), tokens_after=sum(each.n_tokens for each in extracts))
     elif args.previews:
-        told = [each.to_dict() for each in Previews(kept)]
+        previews = Previews(kept)
+        told = [each.to_dict() for each in previews]
+        stats = replace(stats, tokens_after=int(estimate_tokens([each.preview for each in previews]).sum()))
     else:
         told = [{"chunk_id": each.chunk_id, "score": each.score, "text": each.content} for each in kept]
     if args.json:

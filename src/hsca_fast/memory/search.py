@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from hsca_fast._native.vectors import dot_products
 from hsca_fast.memory.catalog import Catalog
 from hsca_fast.memory.filters import MISSING, Where, where_mask
 from hsca_fast.memory.view import View
@@ -20,6 +21,7 @@ Float32 = npt.NDArray[np.float32]
 _TERM = re.compile(r"\w+")
 _MAX_TERMS = 64
 _TAIL_LIMIT = 20_000
+_LEAST_SQUARE = 0.01  # of a length: what is next to the mean has no direction to speak of
 _FEW = 4096  # so few records are named to SQLite one by one
 
 
@@ -40,14 +42,18 @@ class SearchSettings:
     neighbour_weight, lexical_neighbour_weight
         Share of the scores of the records before and after, of the same session, that is added to a record's own before an
         arm ranks; 0 for none. Words are often said in the turn before the answer.
+    mean_weight
+        Share of the mean vector of the store that is taken out of query and records before the vector arm of a fused search
+        ranks: what all records have in common tells none of them apart. Stores of fewer than 64 records have no mean.
     """
 
     vector_weight: float = 0.4
     lexical_weight: float = 0.6
     position_weight: float = 0.1
-    depth: int = 100
+    depth: int = 200
     neighbour_weight: float = 0.0
-    lexical_neighbour_weight: float = 0.3
+    lexical_neighbour_weight: float = 0.5
+    mean_weight: float = 1.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -98,9 +104,11 @@ def search(
     vector_ranks: dict[int, int] = {}
     if vector is not None:
         cosines = view.segments().cosines(unit_rows(vector[None])[0])
-        ranked = (
-            cosines if not settings.neighbour_weight else _with_neighbours(cosines, view, settings.neighbour_weight)
-        )
+        ranked = cosines
+        if text is not None and settings.mean_weight:
+            ranked = _apart_from_mean(ranked, view, unit_rows(vector[None])[0], settings.mean_weight)
+        if settings.neighbour_weight:
+            ranked = _with_neighbours(ranked, view, settings.neighbour_weight)
         best = top_rows(ranked, depth, allowed) if vector.any() else []
         vector_ranks = {row + 1: rank for rank, row in enumerate(best)}
         rankings.append([(row + 1, float(ranked[row])) for row in best])
@@ -145,6 +153,23 @@ def top_rows(scores: Float32, k: int, allowed: npt.NDArray[np.bool_] | None = No
         rows, values = rows[chosen], values[chosen]
     found: list[int] = rows[np.lexsort((rows, -values))][:k].tolist()
     return found
+
+
+def _apart_from_mean(cosines: Float32, view: View, query: Float32, weight: float) -> Float32:
+    """Cosines of query - w·mean and record - w·mean; a record without a vector is last."""
+    found = view.mean_direction()
+    if found is None:
+        return cosines
+    mean, with_mean = found
+    ends = np.stack([query, mean])
+    asked, size = dot_products(mean[None], ends)[0].astype(np.float64).tolist()
+    w = float(weight)
+    above = cosines - np.float32(w) * with_mean + np.float32(w * w * size - w * asked)
+    own = np.maximum(1.0 - 2.0 * w * with_mean.astype(np.float64) + w * w * size, _LEAST_SQUARE)
+    asking = max(1.0 - 2.0 * w * asked + w * w * size, _LEAST_SQUARE)
+    centred: Float32 = (above / np.sqrt(own * asking)).astype(np.float32)
+    centred[(cosines == 0.0) & (with_mean == 0.0)] = -1.0
+    return centred
 
 
 def _with_neighbours(cosines: Float32, view: View, weight: float) -> Float32:

@@ -253,13 +253,15 @@ class SegmentReader:
                 blocks.append(Block(segment.first + start, len(part), segment.number, start, crc))
         return blocks if 2 * len(blocks) <= sum(segment.n_blocks for segment in self.segments) else None
 
-    def cosines(self, query: Float32) -> Float32:
-        """Of a unit vector with every row, by sequence."""
-        scores = np.empty(self.n, np.float32)
+    def cosines(self, query: Float32, after: int = 0) -> Float32:
+        """Of a unit vector with every row behind the sequence `after`, by sequence."""
+        scores = np.empty(self.n - after, np.float32)
         for segment in self.segments:
-            begin = segment.first - 1
-            products = _native.dot_products(query[None], segment.rows())[0]
-            np.multiply(products, segment.inverse(), out=scores[begin : begin + segment.n])
+            skipped = max(after - (segment.first - 1), 0)
+            if skipped < segment.n:
+                begin, size = segment.first - 1 + skipped - after, segment.n - skipped
+                products = _native.dot_products(query[None], segment.rows()[skipped:])[0]
+                np.multiply(products, segment.inverse()[skipped:], out=scores[begin : begin + size])
         return scores
 
     def take(self, sequences: npt.NDArray[np.int64]) -> Float32:

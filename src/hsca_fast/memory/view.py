@@ -12,9 +12,12 @@ import numpy.typing as npt
 from hsca_fast.memory.catalog import Catalog, State, Tip
 from hsca_fast.memory.filters import FIELDS, MISSING, Column
 from hsca_fast.memory.segments import SegmentReader
+from hsca_fast.vectors.embedder import unit_rows
 from hsca_fast.vectors.storage import DamagedIndexError
 
+Float32 = npt.NDArray[np.float32]
 _ROWS_AT_ONCE = 5000
+_FEWEST_FOR_MEAN, _MOST_FOR_MEAN = 64, 16_384
 
 
 class View:
@@ -27,6 +30,8 @@ class View:
 
     def _forget(self) -> None:
         self._segments = SegmentReader(self._folder, self._dim)
+        self._mean_of = 0
+        self._mean = self._with_mean = np.zeros(0, np.float32)
         self._columns: dict[str, Column] = {}
         self._status = np.zeros(0, np.uint8)
         self._states_at: int | None = None  # generation
@@ -47,6 +52,25 @@ class View:
         if self._segments.n < self.n:
             self._segments.extend(self._catalog.blocks(self._segments.n, self.n))
         return self._segments
+
+    def mean_direction(self) -> tuple[Float32, Float32] | None:
+        """The mean of unit vectors of the store, and its product with the unit vector of every record; None for a small store.
+
+        The mean is that of the first 2^m records, m as large as it can be, so that it depends on the records alone and seldom
+        changes while a store grows.
+        """
+        n = min(1 << (self.n.bit_length() - 1), _MOST_FOR_MEAN) if self.n else 0
+        if n < _FEWEST_FOR_MEAN:
+            return None
+        segments = self.segments()
+        if self._mean_of != n:
+            rows = unit_rows(segments.take(np.arange(1, n + 1)))
+            self._mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+            self._mean_of, self._with_mean = n, np.zeros(0, np.float32)
+        if len(self._with_mean) < self.n:
+            new = segments.cosines(self._mean, after=len(self._with_mean))
+            self._with_mean = np.concatenate([self._with_mean, new])
+        return self._mean, self._with_mean
 
     def status(self) -> npt.NDArray[np.uint8]:
         """Of each record, by sequence: 0 live, 1 archived, 2 deleted."""

@@ -39,3 +39,19 @@ def blended_relevance(
     words = np.maximum(words.astype(np.float64), 0.0)
     relevance: npt.NDArray[np.float64] = weight * near + (1.0 - weight) * (words / (words + saturation))
     return relevance
+
+
+def dealt_relevance(relevance: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """The same numbers, the highest first: what candidates get when they are given in a better order than that of their relevance.
+
+    The order is that of whoever gave them, the scale stays that of the relevance, so scores of two searches can be compared.
+
+    Examples
+    --------
+    >>> dealt_relevance([0.4, 0.7, 0.1]).tolist()
+    [0.7, 0.4, 0.1]
+    """
+    (values,) = float_columns(relevance=relevance)
+    refuse_if_not_finite(relevance=values)
+    dealt: npt.NDArray[np.float64] = np.sort(values.astype(np.float64))[::-1]
+    return dealt

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 
+from hsca_fast.fields import finite
 from hsca_fast.memory.columns import RecordColumns
 from hsca_fast.memory.compaction import (
     ClusterResult,
@@ -154,9 +155,10 @@ def compact(
     dry_run: bool,
     hooks: Hooks,
     summarizer: Summarizer | None,
+    warnings: Sequence[str] = (),
 ) -> CompactionPlan:
     """Select, plan, tell, and unless it is a dry run, do it."""
-    warnings: list[str] = []
+    warnings = list(warnings)
     started = time.perf_counter()
     chosen = _Selection(profile, now)
     report, _ = scan_records(
@@ -164,6 +166,7 @@ def compact(
     )
     scanned = time.perf_counter()
     found = _still_superseded(store, chosen)
+    standing = _live_summaries(store, found)
     checked = time.perf_counter()
     sessions: dict[str, list[StoredRecord]] = {}
     for record in found:
@@ -176,7 +179,7 @@ def compact(
         planned += [(view, cluster) for cluster in clusters]
     plan = CompactionPlan(
         dry_run=dry_run,
-        candidates=tuple(_justified(record, chosen, profile, planned) for record in found),
+        candidates=tuple(_justified(record, chosen, profile, planned, standing) for record in found),
         groups=tuple(_group(view, cluster) for view, cluster in planned),
         scan=report,
         timing_ms={
@@ -223,11 +226,18 @@ def _still_superseded(store: RetrievalStore, chosen: _Selection) -> list[StoredR
     return [record for record in records if record.superseded_by in live]
 
 
+def _live_summaries(store: RetrievalStore, records: Sequence[StoredRecord]) -> set[str]:
+    """Summaries that stand for some of the records and can be found."""
+    into = dict.fromkeys(record.compacted_into for record in records if record.compacted_into is not None)
+    return set(store.passing(list(into))) if into else set()
+
+
 def _justified(
     record: StoredRecord,
     chosen: _Selection,
     profile: RetrievalProfile,
     planned: Sequence[tuple[_Candidates, ClusterResult]],
+    standing: Collection[str],
 ) -> CompactionCandidate:
     ltp, decayed, days = chosen.numbers[record.sequence]
     assert record.superseded_by is not None
@@ -243,6 +253,8 @@ def _justified(
         action = "keep" if cluster.record is None else "compact"
         into = None if cluster.record is None else cluster.record.id
         reason += f"; {cluster.reason}" if cluster.record is None else ""
+    elif into not in standing:  # archiving this as well would leave nothing to be found
+        action, reason = "keep", f"{reason}; its summary {into} is archived: the compaction was taken back"
     return CompactionCandidate(record.id, action, reason, ltp, decayed, record.superseded_by, days, into)
 
 
@@ -324,6 +336,7 @@ def compaction_wanted(profile: RetrievalProfile, context_usage: float | None) ->
     """Why a compaction that was asked for by context usage should not run; None if it should."""
     if context_usage is None:
         return None
+    context_usage = finite(context_usage, "context_usage")
     if not profile.adaptive_compaction:
         return "adaptive_compaction is off"
     if context_usage < CONTEXT_TRIGGER:

@@ -12,6 +12,7 @@ import numpy as np
 
 from hsca_fast._native.vectors import dot_products
 from hsca_fast.ranking.activity import DAY, HOUR, use_factor
+from hsca_fast.ranking.relevance import blended_relevance
 from hsca_fast.retrieval.access import ASSOCIATION_DAYS, MAX_PAST_QUERIES, AccessReader
 from hsca_fast.retrieval.profile import RetrievalProfile
 from hsca_fast.retrieval.store import Float32, RecordCache, RetrievalStore
@@ -66,7 +67,7 @@ class Evidence(Protocol):
         """Words that go with past queries like this one."""
 
     def recall(self, asked: Asked, terms: Sequence[str]) -> list[Recalled]:
-        """Candidates, each once."""
+        """Candidates, each once; those of the query itself in the order of the store's search."""
 
     def wing_counts(self) -> dict[str, int]:
         """Live records of each wing."""
@@ -149,7 +150,9 @@ class LiveEvidence:
             hits = self._store.query(self._embedder(text), n, where=where, lexical=False)
             cosines = {hit.id: hit.vector_score for hit in hits}
         words = {hit.id: hit.lexical_score for hit in self._store.query(text, n, where=where, vector=False)}
-        return [(each, cosines.get(each), words.get(each)) for each in dict.fromkeys([*cosines, *words])]
+        found = [(each, cosines.get(each), words.get(each)) for each in dict.fromkeys([*cosines, *words])]
+        relevance = blended_relevance([cosine or 0.0 for _, cosine, _ in found], [bm25 or 0.0 for _, _, bm25 in found])
+        return [found[row] for row in np.argsort(-relevance, kind="stable").tolist()]
 
     def wing_counts(self) -> dict[str, int]:
         return {str(wing): n for wing, n in self._store.value_counts("wing").items()}

@@ -15,7 +15,7 @@ from hsca_fast.retrieval.store import RetrievalStore
 from hsca_fast.vectors.arrays import as_count
 from hsca_fast.vectors.guard import ModelStamp
 
-VERSION = 1
+VERSION = 2
 _FIELDS = ("version", "store_id", "model", "query", "profile", "k", "max_tokens", "now", "evidence", "results")
 
 

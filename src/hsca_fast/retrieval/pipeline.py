@@ -269,9 +269,10 @@ class RetrievalPipeline:
         Unless it is a dry run, `scan_state` moves on, so that the next scan sees only what is new. At most `max_scan_depth`
         records are looked at; the report says so when there are more.
         """
-        chosen = self.resolve(profile).profile
-        at = self._clock() if now is None else now
-        errors: list[str] = []
+        resolved = self.resolve(profile)
+        chosen = resolved.profile
+        at = self._clock() if now is None else finite(now, "now")
+        errors = list(resolved.warnings)
         report, state = scan_records(
             self.index,
             chosen,
@@ -312,10 +313,11 @@ class RetrievalPipeline:
         summarizer
             As for `compact_session`.
         """
-        chosen = self.resolve(profile).profile
+        resolved = self.resolve(profile)
+        chosen = resolved.profile
         if (reason := compaction_wanted(chosen, context_usage)) is not None:
             return nothing_to_compact(reason, dry_run=dry_run)
-        at = self._clock() if now is None else now
+        at = self._clock() if now is None else finite(now, "now")
         return compact(
             cast(CompactableStore, self.index),
             chosen,
@@ -325,6 +327,7 @@ class RetrievalPipeline:
             dry_run=dry_run,
             hooks=self.hooks,
             summarizer=summarizer,
+            warnings=resolved.warnings,
         )
 
     def start_compaction(self, **options: Any) -> Future[CompactionPlan]:

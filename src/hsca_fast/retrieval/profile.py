@@ -103,7 +103,7 @@ class RetrievalProfile:
     description: str = _field("", _text)
     axes_enabled: tuple[str, ...] = _field(("ltp", "tagging", "association"), _axes)
     # score
-    kappa: float = _field(0.3, _number(0.0))
+    kappa: float = _field(0.1, _number(0.0))
     authority_weights: tuple[float, float, float] = _field((0.0, 0.0, 1.0), _weights)
     authority_decay: float = _field(1e-5, _number(0.0))
     half_life_days: float = _field(90.0, _number(0.0))

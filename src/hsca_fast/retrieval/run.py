@@ -30,6 +30,7 @@ _ROUGH = 1e-3  # more than a sum of 10,000 products of float32 can be off, in an
 COMPONENTS = (
     "cosine_similarity",
     "lexical_match",
+    "recall_order",
     "keyword_coverage",
     "age_decay",
     "ltp_boost",

@@ -88,6 +88,8 @@ class ScanReport:
         Live records that a later one corrects, among those scanned.
     batches
         One entry each: index, offset, records, what changed and how long it took; `error` for one that failed.
+    warnings
+        Batches that failed, hooks that raised, a profile that is not there.
     """
 
     total: int
@@ -100,6 +102,7 @@ class ScanReport:
     supersede_candidates: int
     batches: tuple[dict[str, Any], ...]
     elapsed_ms: float
+    warnings: tuple[str, ...] = ()
 
     def timing(self) -> dict[str, Any]:
         """For `phase_timing_ms`."""
@@ -212,6 +215,7 @@ def scan_records(
         supersede_candidates=n_superseded,
         batches=tuple(batches),
         elapsed_ms=(time.perf_counter() - started) * 1e3,
+        warnings=tuple(errors),
     )
     return report, ScanState(watermark, retrievals)
 

@@ -6,14 +6,17 @@ from collections import Counter
 
 import numpy as np
 
-from hsca_fast.ranking.relevance import blended_relevance
+from hsca_fast.ranking.relevance import blended_relevance, dealt_relevance
 from hsca_fast.retrieval.phases.phase import Phase
 from hsca_fast.retrieval.profile import RetrievalProfile
 from hsca_fast.retrieval.run import Run
 
 
 class Recall(Phase):
-    """k · `candidate_pool_multiplier` candidates, filtered before they are counted."""
+    """k · `candidate_pool_multiplier` candidates, filtered before they are counted.
+
+    The store knows more than a cosine and a BM25 score can say, such as what stands next to a record. So its order holds, and the
+    relevances of the pool are dealt out in that order: the best gets the highest."""
 
     name = "recall"
     vital = True
@@ -26,7 +29,11 @@ class Recall(Phase):
         cosine = np.array([each.cosine or 0.0 for each in recalled])
         lexical = np.array([each.lexical or 0.0 for each in recalled])
         run.move(self.name, "cosine_similarity", cosine.clip(0.0, 1.0), "cosine with the query")
-        run.move(self.name, "lexical_match", blended_relevance(cosine, lexical), "words of the query, by BM25")
+        relevance = blended_relevance(cosine, lexical)
+        run.move(self.name, "lexical_match", relevance, "words of the query, by BM25")
+        own = [row for row, each in enumerate(recalled) if not each.via]
+        relevance[own] = dealt_relevance(relevance[own])
+        run.move(self.name, "recall_order", relevance, "rank in the store's own search")
         run.order = run.rank(run.order)
         run.trace["total_candidates_in"] = len(recalled)
         run.trace["wing_counts"] = run.evidence.wing_counts()
