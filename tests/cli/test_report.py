@@ -1,3 +1,8 @@
+import base64
+import gzip
+import json
+import re
+
 import pytest
 
 from hsca_fast import ConversationMap, HSCAEngine, SemanticIndex, default_embedder
@@ -32,6 +37,30 @@ def test_corpus_and_turns(tmp_path, capsys):
     assert 'id="map"' in out.read_text(encoding="utf-8")
     assert main(["report", str(tmp_path / "a.txt"), str(tmp_path / "bad.parquet"), "-o", str(out)]) == 1
     assert "bad.parquet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("extension", ["jsonl", "csv", "parquet", "txt"])
+def test_a_record_is_one_turn_and_a_null_none(tmp_path, extension):
+    records = ["First line.\nSecond line of the same turn.", None, "  ", "Another turn."]
+    file = tmp_path / f"talk.{extension}"
+    if extension == "parquet":
+        pq = pytest.importorskip("pyarrow.parquet")
+        pq.write_table(pytest.importorskip("pyarrow").table({"text": records}), file)
+    elif extension == "jsonl":
+        file.write_text("".join(json.dumps({"text": record}) + "\n" for record in records))
+    elif extension == "csv":
+        file.write_text('text\n"First line.\nSecond line of the same turn."\n""\n"  "\nAnother turn.\n')
+    else:
+        file.write_text("First line.\n\n \nAnother turn.\n")
+    out = tmp_path / "page.html"
+    assert main(["report", str(file), "-o", str(out), "--as", "turns"]) == 0
+    packed = re.search('id="snapshots">([^<]*)<', out.read_text(encoding="utf-8"))[1]
+    snapshots = json.loads(gzip.decompress(base64.b64decode(packed)))
+    texts = [
+        "".join(p if isinstance(p, str) else p[0] for p in pieces) for _, chunks in snapshots for _, pieces in chunks
+    ]
+    first = "First line." if extension == "txt" else records[0]
+    assert texts == [first, records[-1]]
 
 
 def test_bad_input(tmp_path, capsys):

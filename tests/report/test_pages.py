@@ -1,5 +1,7 @@
 """Pages, as files and in a browser."""
 
+import base64
+import gzip
 import json
 import re
 import shutil
@@ -71,6 +73,16 @@ class Elements(HTMLParser):
             self.found[-1][2] += data
 
 
+def snapshots_of(elements):
+    """What the reader shows: of each snapshot its facts, and of its chunks the facts and the pieces of text."""
+    (packed,) = (text for _, attrs, text in elements if attrs.get("id") == "snapshots")
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def plain(pieces):
+    return "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
+
+
 def test_texts_are_escaped(page_path):
     page = page_path.read_text(encoding="utf-8")
     elements = Elements(page).found
@@ -78,9 +90,7 @@ def test_texts_are_escaped(page_path):
     scripts = [e for e in elements if e[0] == "script"]
     assert len(scripts) == 3  # the chunks as data, plotly, our own
     assert next(text for tag, _, text in elements if tag == "h1") == ATTACK
-    data = json.loads(next(text for _, attrs, text in scripts if attrs.get("id") == "snapshots"))
-    shown = "".join(piece[0] for piece in data[0][1][0][1])
-    assert shown == TURNS[0]
+    assert plain(snapshots_of(elements)[0][1][0][1]) == TURNS[0]
 
 
 def test_nothing_is_fetched(page_path):
@@ -91,12 +101,24 @@ def test_nothing_is_fetched(page_path):
 
 
 def test_pieces_name_the_cues(talk, page_path):
-    elements = Elements(page_path.read_text(encoding="utf-8")).found
-    data = json.loads(next(text for _, attrs, text in elements if attrs.get("id") == "snapshots"))
-    marks = [piece for _, chunks in data for _, pieces in chunks for piece in pieces if len(piece) > 1]
+    data = snapshots_of(Elements(page_path.read_text(encoding="utf-8")).found)
+    marks = [piece for _, chunks in data for _, pieces in chunks for piece in pieces if isinstance(piece, list)]
     assert ["might", "cue", "hedged"] in marks
     assert any(kind == "up" for _, kind, *_ in marks)
     assert len(data) == len(talk)
+    assert [plain(pieces) for _, chunks in data for _, pieces in chunks] == TURNS
+
+
+def test_a_page_stays_small(tmp_path):
+    """Ten thousand chunks of a thousand characters must stay below 15 MB, plotly's 5 included."""
+    rng = np.random.default_rng(7)
+    words = np.array([w.strip(".,").lower() for turn in TURNS for w in turn.split()] + ["rain", "might", "terrible"])
+    turns = [" ".join(f"{' '.join(rng.choice(words, 9)).capitalize()}." for _ in range(16)) for _ in range(200)]
+    talk = talk_of(turns, max_buffer_chunks=2)
+    conversation_report(talk).write(tmp_path / "page.html")
+    (packed,) = re.findall('id="snapshots">([^<]*)<', (tmp_path / "page.html").read_text(encoding="utf-8"))
+    n_characters = sum(min(len(chunk.text), 1_000) for snapshot in talk for chunk in snapshot.chunks)
+    assert len(packed) < n_characters
 
 
 def test_a_map_without_snapshots(tmp_path):
@@ -145,6 +167,22 @@ def test_a_corpus_names_its_best_its_worst_and_its_suspects(tmp_path):
     assert "<img" not in shown
 
 
+def test_long_conversations_are_shown_as_means():
+    talk = talk_of([TALE, "Lunch."] * 750, max_buffer_chunks=1)
+    assert len(talk) > 1_200
+    _, matrix = talk.domain_evolution()
+    heat = np.asarray(plot_domain_evolution(talk).data[0].z)
+    assert heat.shape[1] <= 600
+    width = -(-len(talk) // 600)
+    assert heat[:, 1] == pytest.approx(matrix[width : 2 * width].mean(axis=0), abs=1e-6)
+    assert heat[:, -1] == pytest.approx(matrix[(heat.shape[1] - 1) * width :].mean(axis=0), abs=1e-6)
+    curves = {trace.name: trace for trace in plot_curves(talk).data}
+    raw = np.asarray(curves["coherence_score"].y, float)
+    mean = np.asarray(curves[f"coherence_score, mean of {len(raw) // 100}"].y)
+    assert len(mean) == len(raw)
+    assert mean[700] == pytest.approx(raw[700 - len(raw) // 200 :][: len(raw) // 100].mean(), abs=1e-6)
+
+
 def test_a_corpus_of_nothing(tmp_path):
     CorpusSummary().page().write(tmp_path / "page.html")
     assert "no text in it" in (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -179,8 +217,9 @@ def test_in_a_browser(page_path, talk, tmp_path):
     acting = tmp_path / "acting.html"
     acting.write_text(
         page_path.read_text(encoding="utf-8")
-        + "<script>document.querySelector('.next').click();"
-        + "document.getElementById('map').emit('plotly_click', {points: [{customdata: 2}]});</script>",
+        + "<script>const act = setInterval(() => { if (!document.documentElement.dataset.ready) return;"
+        + "clearInterval(act); document.querySelector('.next').click();"
+        + "document.getElementById('map').emit('plotly_click', {points: [{customdata: 2}]}); }, 20);</script>",
         encoding="utf-8",
     )
     before, after = browse(page_path, "--dump-dom"), browse(acting, "--dump-dom")

@@ -5,6 +5,7 @@ from strategies import MESSY_TEXT, PROSE
 
 import hsca_fast
 from hsca_fast import NuanceFlag, ScoringConfig, explain_text, relational_weights, score_texts, segment
+from hsca_fast.text.explanation import text_marks
 
 TEXT = (
     "It might rain in Zürich, perhaps. Never trust the forecast! Isn't it awful? The café was lovely, but the "
@@ -111,3 +112,16 @@ def test_other_types_are_named():
         explain_text(b"x")
     with pytest.raises(TypeError, match="text must be str, not NoneType"):
         hsca_fast.score_text(None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "It may rain. Perhaps not, which would be terrible.",
+        "🙂 Vielleicht. You must never trust the image! Wonderful \ud83d perhaps.",
+        "The court shall grant relief. " * 30,
+    ],
+)
+def test_marks_alone_are_those_of_the_explanation(text):
+    assert text_marks(text) == explain_text(text).marks()

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from hsca_fast.cli.progress import FailureLog, Progress
 
 if TYPE_CHECKING:
     from hsca_fast.context.conversation_map import ConversationMap
+    from hsca_fast.corpus.readers import TextBatch
     from hsca_fast.report.page import Page
 
 _EXAMPLES = """\
@@ -28,10 +30,12 @@ examples:
   hsca report index/ -o lamp.html --query "who broke the lamp?"
 
 The page is one file that needs no network: open it in a browser. A saved engine or conversation map is shown as a
-conversation, and so are the records of an index; other files as a corpus, unless --as says otherwise. With "turns", every text of the input is a turn of a
-conversation: lines of a .txt file, records of other files.
+conversation, and so are the records of an index; other files as a corpus, unless --as says otherwise. With "turns",
+every text of the input is a turn of a conversation: lines of plain text, whole records of .jsonl, .csv and .parquet;
+empty ones and nulls are left out.
 
 """
+_RECORDS = (".jsonl", ".ndjson", ".csv", ".parquet")
 _ENGINE, _MAP = b'{"format":"hsca_fast.engine"', b'{"snapshot_id"'  # how saved ones begin
 
 
@@ -154,12 +158,20 @@ def _of_turns(args: argparse.Namespace, failures: FailureLog) -> ConversationMap
 
     engine = HSCAEngine()
     for batch in CorpusReader(args.paths, text_column=args.text_column, on_error=failures.add):
-        texts = [str(text) for text in batch.texts]
-        turns = [line for text in texts for line in text.splitlines() if line.strip()]
-        engine.ingest_turns(turns, threads=args.threads)
+        engine.ingest_turns(list(_turns(batch)), threads=args.threads)
     with suppress(ValueError):  # nothing is left over
         engine.take_snapshot()
     return ConversationMap(engine.get_macro_context())
+
+
+def _turns(batch: TextBatch) -> Iterator[str]:
+    """The lines of plain texts and the records of other files, those left out that say nothing."""
+    texts = batch.texts if isinstance(batch.texts, list) else batch.texts.to_pylist()
+    for source, text in zip(batch.sources, texts, strict=True):
+        has_records = source.lower().endswith(_RECORDS)
+        for turn in [text or ""] if has_records else text.splitlines():
+            if turn.strip():
+                yield turn
 
 
 def _index(args: argparse.Namespace, title: str) -> Page | None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hsca_fast.report.figures import score_histograms, tag_bars
-from hsca_fast.report.marked import as_markup, explained
+from hsca_fast.report.marked import as_markup, explained, short
 from hsca_fast.report.page import Markup, Page
 from hsca_fast.text.scoring import ScoreBatch
 from hsca_fast.types import DomainTag, NuanceFlag
@@ -19,6 +19,7 @@ from hsca_fast.types import DomainTag, NuanceFlag
 _BINS = 50
 _SHOWN = 10
 _MOST_CHARACTERS = 3_000
+_PREVIEW = 72
 # Text that reads well and is about nothing: whole sentences, no mesh (docs/quality.md: nine of ten adversaries are below).
 _SUSPECT_LAYER1 = 0.35
 _SUSPECT_COHERENCE = 0.5
@@ -146,6 +147,7 @@ def _evidence(source: str, text: str) -> Markup:
     tags = "".join(f"<span class=tag>{html.escape(tag)}</span>" for tag in found.domain_tags + found.nuance_flags)
     scores = f"Layer 1 {found.layer1_score:.3f}, coherence {found.coherence_score:.3f}"
     return Markup(
-        f"<details><summary>{scores} · {html.escape(source)}</summary><div>{tags}<p class=note>{'<br>'.join(lines)}</p>"
+        f"<details><summary>{scores} · <q dir=auto>{html.escape(short(text, _PREVIEW))}</q> · {html.escape(source)}</summary>"
+        f"<div>{tags}<p class=note>{'<br>'.join(lines)}</p>"
         f"{as_markup(found, _MOST_CHARACTERS)}</div></details>"
     )

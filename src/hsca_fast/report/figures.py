@@ -32,7 +32,15 @@ DOMAIN_COLOURS = {
 }
 _OTHER_DOMAIN = "#7f8c9a"
 _BLUE, _GREEN, _RED = "#4e79a7", "#59a14f", "#e15759"
+_FLAG_COLOURS = {
+    "emotional_tone_positive": _GREEN,
+    "emotional_tone_negative": _RED,
+    "emotional_tone_neutral": "#7f8c9a",
+}
+# From nothing to blue: it reads on white and on black.
+_SHARES = [[0, "rgba(78,121,167,0.06)"], [0.5, "rgba(78,121,167,0.6)"], [1, "rgba(64,142,224,1)"]]
 _BINS = 50
+_MOST_COLUMNS = 600
 
 
 def plot_scores(batch: ScoreBatch) -> Figure:
@@ -56,7 +64,7 @@ def plot_scores(batch: ScoreBatch) -> Figure:
 
 def score_histograms(counts: Mapping[str, npt.NDArray[np.int64]]) -> Figure:
     """The figure of `plot_scores` from counts of equal bins over a score's range."""
-    figure = _panels(1, len(counts), titles=list(counts))
+    figure = _panels(1, len(counts), subplot_titles=list(counts))
     for place, (name, count) in enumerate(counts.items(), 1):
         low = -1.0 if name == "sentiment_score" else 0.0
         width = (1.0 - low) / len(count)
@@ -138,50 +146,96 @@ def _outline(*corners: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 
 def plot_domain_evolution(talk: ConversationMap) -> Figure:
-    """Share of each domain over the snapshots, as a heat map."""
+    """Share of each domain over the snapshots, as a heat map; of more than 600, means of neighbours."""
     labels, matrix = talk.domain_evolution()
+    positions = np.array([snapshot.conversation_position for snapshot in talk])
+    n_mean = -(-len(talk) // _MOST_COLUMNS)  # a browser would show one of so many and hide the others
+    if n_mean > 1:
+        starts = np.arange(0, len(talk), n_mean)
+        matrix = np.add.reduceat(matrix, starts) / np.diff(np.append(starts, len(talk)))[:, None]
+        positions = positions[starts]
     figure = _figure()
     figure.add_heatmap(
         z=matrix.T.astype(np.float32),
-        x=[snapshot.conversation_position for snapshot in talk],
+        x=positions,
         y=labels,
         zmin=0,
         zmax=1,
-        colorscale="Blues",
-        hovertemplate="snapshot %{x}, %{y}: %{z:.2f}<extra></extra>",
+        colorscale=_SHARES,
+        hovertemplate=("snapshot %{x}" if n_mean < 2 else f"%{{x}} and {n_mean - 1} more")
+        + ", %{y}: %{z:.2f}<extra></extra>",
         colorbar={"title": "share"},
     )
-    return figure.update_layout(height=140 + 24 * len(labels), xaxis_title="snapshot")
+    figure.update_xaxes(showgrid=False, zeroline=False).update_yaxes(showgrid=False, zeroline=False)
+    title = "snapshot" if n_mean < 2 else f"snapshot (means of {n_mean})"
+    return figure.update_layout(height=140 + 24 * len(labels), xaxis_title=title)
 
 
 def plot_curves(talk: ConversationMap) -> Figure:
-    """Relational weight and coherence of every chunk in order, with the chunks of each nuance flag marked."""
+    """Relational weight and coherence of every chunk in order, and below them the chunks of each nuance flag.
+
+    Of more than a few hundred chunks the curves are pale, with their running means over a hundredth of them on top.
+    """
     chunks = [chunk for snapshot in talk for chunk in snapshot.chunks]
+    flags = sorted({flag for chunk in chunks for flag in chunk.nuance_flags})
+    heights = [260, 24 * max(1, len(flags))]
+    figure = _panels(2, 1, shared_xaxes=True, row_heights=heights, vertical_spacing=0.06)
     x = np.arange(len(chunks))
-    figure = _figure()
+    n_mean = len(chunks) // 100
     for name, colour in (("coherence_score", _GREEN), ("layer1_score", _BLUE)):
+        y = np.array([getattr(chunk, name) for chunk in chunks], np.float32)
         figure.add_scatter(
             x=x,
-            y=np.array([getattr(chunk, name) for chunk in chunks], np.float32),
+            y=y,
             mode="lines",
             name=name,
+            legendgroup=name,
             line={"color": colour, "width": 1.2},
+            opacity=1.0 if n_mean < 3 else 0.25,
             hovertemplate="chunk %{x}: %{y:.3f}<extra>" + name + "</extra>",
+            row=1,
+            col=1,
         )
-    flags = sorted({flag for chunk in chunks for flag in chunk.nuance_flags})
+        if n_mean >= 3:
+            figure.add_scatter(
+                x=x,
+                y=_running_mean(y, n_mean),
+                mode="lines",
+                name=f"{name}, mean of {n_mean}",
+                legendgroup=name,
+                line={"color": colour, "width": 2.5},
+                hoverinfo="skip",
+                row=1,
+                col=1,
+            )
     for place, flag in enumerate(flags):
         rows = np.array([i for i, chunk in enumerate(chunks) if flag in chunk.nuance_flags])
-        level = np.full(len(rows), -0.06 * (place + 1))
         figure.add_scatter(  # ticks of one line, again for the browser's sake
             x=_outline(rows, rows),
-            y=_outline(level - 0.02, level + 0.02),
+            y=_outline(np.full(len(rows), place - 0.35), np.full(len(rows), place + 0.35)),
             mode="lines",
-            line={"width": 1},
+            line={"width": 1, "color": _FLAG_COLOURS.get(flag, _BLUE)},
             name=flag,
+            showlegend=False,
             hovertemplate="chunk %{x}<extra>" + flag + "</extra>",
+            row=2,
+            col=1,
         )
-    figure.update_layout(xaxis_title="chunk", height=340 + 10 * len(flags))
-    return figure
+    figure.update_xaxes(title_text="chunk", row=2)
+    figure.update_yaxes(range=[0, 1], row=1)
+    figure.update_yaxes(tickvals=list(range(len(flags))), ticktext=flags, range=[len(flags) - 0.4, -0.6], row=2)
+    figure.update_yaxes(showgrid=False, zeroline=False, row=2)
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    return figure.update_layout(legend=legend, hovermode="closest", height=130 + sum(heights))
+
+
+def _running_mean(values: npt.NDArray[np.float32], width: int) -> npt.NDArray[np.float32]:
+    """The mean of the `width` values around each, of fewer at the ends."""
+    sums = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
+    at = np.arange(len(values))
+    low, high = np.maximum(at - width // 2, 0), np.minimum(at - width // 2 + width, len(values))
+    means: npt.NDArray[np.float32] = ((sums[high] - sums[low]) / (high - low)).astype(np.float32)
+    return means
 
 
 def plot_breakdown(breakdowns: Sequence[tuple[str, Mapping[str, float]]]) -> Figure:
@@ -212,11 +266,11 @@ def _figure() -> Figure:
     return _plain(figure)
 
 
-def _panels(rows: int, columns: int, *, titles: list[str]) -> Figure:
+def _panels(rows: int, columns: int, **options: Any) -> Figure:
     _plotly()
     from plotly.subplots import make_subplots
 
-    return _plain(make_subplots(rows, columns, subplot_titles=titles))
+    return _plain(make_subplots(rows, columns, **options))
 
 
 def _plain(figure: Figure) -> Figure:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import html
 import json
 import os
@@ -60,8 +62,10 @@ class Page:
         self._parts.append(markup)
 
     def data(self, name: str, value: Any) -> None:
-        """JSON for the page's script, as the text of an element that browsers do not run."""
-        self._parts.append(f'<script type="application/json" id="{html.escape(name)}">{_in_script(value)}</script>')
+        """JSON for the page's script, compressed, as the text of an element that browsers do not run."""
+        packed = gzip.compress(json.dumps(value, allow_nan=False).encode(), compresslevel=4, mtime=0)
+        text = base64.b64encode(packed).decode("ascii")
+        self._parts.append(f'<script type="text/plain" id="{html.escape(name)}">{text}</script>')
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the page; the file is replaced whole or not at all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hsca_fast.report.figures import plot_breakdown
+from hsca_fast.report.marked import short
 from hsca_fast.report.page import Page
 from hsca_fast.retrieval.results import RetrievalResult
 
@@ -38,7 +39,7 @@ def query_report(found: RetrievalResult, *, query: str) -> Page:
     page.section("Results", "Scores with what each phase added; parts to the left of 0 were taken away.")
     explained = [
         (
-            f"{rank}. {_short(each.text, _LABEL)}",
+            f"{rank}. {short(each.text, _LABEL)}",
             {k: v for k, v in each.score_breakdown.items() if v and k != "final_score"},
         )
         for rank, each in enumerate(found.results, 1)
@@ -55,7 +56,7 @@ def query_report(found: RetrievalResult, *, query: str) -> Page:
                 _or_said(each.cosine),
                 _or_said(each.lexical),
                 each.wing or "",
-                _short(each.text, _SHOWN),
+                short(each.text, _SHOWN),
             )
             for rank, each in enumerate(found.results, 1)
         ],
@@ -75,8 +76,3 @@ def query_report(found: RetrievalResult, *, query: str) -> Page:
 
 def _or_said(value: float | None) -> object:
     return "not found" if value is None else value
-
-
-def _short(text: str, most: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"

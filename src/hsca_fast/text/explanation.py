@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ from hsca_fast.text.scoring import score_silently
 from hsca_fast.text.segmentation import characters_before
 from hsca_fast.text.supervisor import warn_of
 from hsca_fast.types import DomainTag, NuanceFlag
+
+_DEFAULTS = ScoringConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +129,14 @@ class TextExplanation:
 
     def marks(self) -> list[Mark]:
         """Nuance cues and words of feeling in text order; of those that overlap, the first."""
-        seen_by: dict[tuple[int, int], list[str]] = {}  # categories that see the same words
-        for cue in self.cues:
-            if cue.weight and not is_domain_rule(cue.category):
-                seen_by.setdefault((cue.start, cue.end), []).append(cue.category)
-        found = [Mark(start, end, tuple(names), 0.0) for (start, end), names in seen_by.items()]
-        found += [Mark(word.start, word.end, (), word.valence) for word in self.sentiment if word.valence]
-        found.sort(key=lambda mark: (mark.start, mark.end, not mark.categories))
-        kept: list[Mark] = []
-        for mark in found:
-            if not kept or mark.start >= kept[-1].end:
-                kept.append(mark)
-        return kept
+        return _marks(
+            (
+                (cue.start, cue.end, cue.category)
+                for cue in self.cues
+                if cue.weight and not is_domain_rule(cue.category)
+            ),
+            ((word.start, word.end, word.valence) for word in self.sentiment),
+        )
 
 
 def explain_text(text: str, *, config: ScoringConfig | None = None) -> TextExplanation:
@@ -189,6 +188,40 @@ def explain_text(text: str, *, config: ScoringConfig | None = None) -> TextExpla
         n_words=detail["n_words"],
         warnings=batch.warnings,
     )
+
+
+def text_marks(text: str) -> list[Mark]:
+    """What `explain_text(text).marks()` says, without the rest, which takes four times as long.
+
+    Examples
+    --------
+    >>> [(mark.start, mark.categories) for mark in text_marks("It may rain.")]
+    [(3, ('hedged',))]
+    """
+    encoded, _ = encode(text)
+    detail = _native.text_detail(native_scorer(_DEFAULTS), encoded)
+    if not (detail["cues"] or detail["sentiment_tokens"]):
+        return []
+    at = range(len(text) + 1) if len(encoded) == len(text) else characters_before(encoded).tolist()
+    names = [category.name for category in all_cues((), with_domain_rules=False).categories]
+    return _marks(
+        ((at[begin], at[end], names[i]) for i, begin, end, weight in detail["cues"] if weight),
+        ((at[begin], at[end], valence) for begin, end, valence in detail["sentiment_tokens"]),
+    )
+
+
+def _marks(cues: Iterable[tuple[int, int, str]], feelings: Iterable[tuple[int, int, float]]) -> list[Mark]:
+    seen_by: dict[tuple[int, int], list[str]] = {}  # categories that see the same words
+    for start, end, category in cues:
+        seen_by.setdefault((start, end), []).append(category)
+    found = [Mark(start, end, tuple(names), 0.0) for (start, end), names in seen_by.items()]
+    found += [Mark(start, end, (), valence) for start, end, valence in feelings if valence]
+    found.sort(key=lambda mark: (mark.start, mark.end, not mark.categories))
+    kept: list[Mark] = []
+    for mark in found:
+        if not kept or mark.start >= kept[-1].end:
+            kept.append(mark)
+    return kept
 
 
 def is_domain_rule(category: str) -> bool:
