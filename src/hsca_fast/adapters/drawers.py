@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -249,6 +250,21 @@ class DrawerStore:
             if text is not None:
                 kept &= _text_mask(text, [record.text for record in batch])
             yield from (_drawer(batch[i]) for i in np.flatnonzero(kept).tolist())
+
+    def facets(self, field: str) -> Counter[str] | None:
+        """How many drawers have each value, as str; None where a value is neither text nor a number: count the drawers."""
+        key = _escaped(field)
+        with self._lock:
+            index = self._reading()
+            if index is None:
+                return Counter()
+            counted = index.value_counts(key)
+            if self._replaced or sum(counted.values()) != index.count({key: {"$exists": True}}):
+                return None
+        counts: Counter[str] = Counter()
+        for value, count in counted.items():
+            counts[str(value)] += count
+        return counts
 
     def vectors(self, drawers: Sequence[Drawer]) -> Float32:
         """As they were put."""
