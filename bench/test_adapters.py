@@ -122,8 +122,8 @@ def haystack_call(contents, vectors, scores, options, does_nothing=False):
         for i, (text, vector, score) in enumerate(zip(contents, vectors, scores, strict=True))
     ]
     ranker = HSCARanker("default", **{{"top_n": "top_k"}.get(name, name): value for name, value in options.items()})
-    run = (lambda documents, query: {"documents": documents}) if does_nothing else ranker.run
-    return lambda: [document.meta["row"] for document in run(given, QUERY)["documents"][: options["top_n"]]]
+    run = (lambda query, documents: {"documents": documents}) if does_nothing else ranker.run
+    return lambda: [document.meta["row"] for document in run(QUERY, given)["documents"][: options["top_n"]]]
 
 
 CALLS = {

@@ -119,6 +119,58 @@ def test_a_crash_between_append_and_delete_leaves_the_newer_one(store, tmp_path,
     assert store._index.count() == len(store) == 6
 
 
+def refuse_to_delete(*_):
+    raise OSError("disk full")
+
+
+def test_a_replaced_record_that_could_not_be_deleted_never_comes_back(store, monkeypatch):
+    rows = fill(store, 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(SemanticIndex, "delete", refuse_to_delete)
+        with pytest.raises(OSError, match="disk full"):
+            store.put(["d1"], ["newer"], [{}], rows[1:2])
+    store.remove(["d1"])
+    store.close()
+    assert "d1" not in store
+    assert [found.drawer.id for found in store.nearest(rows[1], 5, where={"wing": {"$exists": True}})].count("d1") == 0
+
+
+def test_a_reader_sees_a_deletion_beside_a_replacement_that_was_cut_off(store, tmp_path, monkeypatch):
+    rows = fill(store, 5)
+    reader = DrawerStore(tmp_path / "store", read_only=True)
+    assert len(reader) == 5
+    with monkeypatch.context() as patch:
+        patch.setattr(SemanticIndex, "delete", refuse_to_delete)
+        with pytest.raises(OSError, match="disk full"):
+            store.put(["d1"], ["newer"], [{}], rows[1:2])
+        patch.undo()
+        index = store._index
+        index.delete([store._records["d2"][0]])  # as many records as drawers that the reader knows
+    assert len(reader) == 4
+    assert "d2" not in reader
+    assert reader.get(["d1"])["d1"].text == "newer"
+    assert [drawer.text for drawer in reader.page(0, None)] == ["text 0", "text 3", "text 4", "newer"]
+    reader.close()
+
+
+def test_a_reader_reads_on_after_deletions_of_others(store, tmp_path, monkeypatch):
+    rows = fill(store)
+    reader = DrawerStore(tmp_path / "store", read_only=True)
+    assert [found.drawer.id for found in reader.nearest(rows[4], 1)] == ["d4"]
+    begun = []
+    iter_records = SemanticIndex.iter_records
+    monkeypatch.setattr(
+        SemanticIndex, "iter_records", lambda *a, **k: begun.append(k.get("after", 0)) or iter_records(*a, **k)
+    )
+    store.remove(["d4", "d5"])
+    store.put(["d6", "new"], ["six", "new"], [{}, {}], rows[6:8])
+    assert len(reader) == 19
+    assert [found.drawer.id for found in reader.nearest(rows[4], 19)].count("d4") == 0
+    assert {found.drawer.text for found in reader.nearest(rows[6], 1)} == {"six"}
+    assert begun == [20]
+    reader.close()
+
+
 def test_keys_that_the_index_has_itself(store):
     metadata = {"role": "user", "turn_id": "7", "timestamp": "2026", "hsca:x": 1, "$odd": 2}
     store.put(["a", "b"], ["a", "b"], [metadata, {}], vectors(2))

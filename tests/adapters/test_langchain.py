@@ -11,7 +11,7 @@ needs("langchain_core", "langchain_text_splitters")
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.runnables import RunnableLambda
 
 from hsca_fast import (
@@ -69,6 +69,77 @@ def test_langchains_own_embeddings():
     embedder = DeterministicFakeEmbedding(size=32)
     kept = HSCACompressor(embedder=embedder, min_score=-1.0).compress_documents(documents(), QUERY)
     assert len(kept) == 5
+
+
+class OnlyAsync(Embeddings):
+    """Its vectors come from a server, so nothing may be asked for in the way of the event loop."""
+
+    def embed_documents(self, texts):
+        raise AssertionError("asked in the way of the event loop")
+
+    embed_query = embed_documents
+
+    async def aembed_documents(self, texts):
+        await asyncio.sleep(0)
+        return default_embedder().embed_documents(texts).tolist()
+
+    async def aembed_query(self, text):
+        return default_embedder().embed_query(text).tolist()
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_coroutines_of_an_embedder_are_awaited(options):
+    compressor = HSCACompressor(embedder=OnlyAsync(), **options)
+    assert found(asyncio.run(compressor.acompress_documents(documents(), QUERY))) == expected(TEXTS, QUERY, **options)
+    given = documents()
+    given[1].metadata["embedding"] = default_embedder().embed_documents(TEXTS[1:2])[0].tolist()
+    assert found(asyncio.run(compressor.acompress_documents(given, QUERY))) == expected(TEXTS, QUERY, **options)
+    assert asyncio.run(compressor.acompress_documents([], QUERY)) == []
+
+
+def test_coroutines_that_are_not_needed_are_not_called():
+    class Nothing(OnlyAsync):
+        aembed_documents = aembed_query = None
+
+    compressor = HSCACompressor(embedder=Nothing(), score_key="i", similarity_threshold=None, min_score=None)
+    kept = asyncio.run(compressor.acompress_documents(documents(), QUERY))
+    assert [document.metadata["i"] for document in kept] == [7, 6, 5, 4, 3]
+
+
+def test_embedders_are_checked_when_they_are_given():
+    assert found(HSCACompressor(embedder="default").compress_documents(documents(), QUERY)) == expected(TEXTS, QUERY)
+    for make in (HSCACompressor, HSCARedundantFilter):
+        with pytest.raises(TypeError, match="embedder must be one of default, minilm, or have embed_documents"):
+            make(embedder=3)
+        with pytest.raises(ValueError, match="embedder must be one of default, minilm, not 'bert'"):
+            make(embedder="bert")
+
+
+def test_what_is_no_document_is_named():
+    for call in (
+        HSCARedundantFilter().transform_documents,
+        lambda given: HSCACompressor().compress_documents(given, ""),
+    ):
+        with pytest.raises(TypeError, match=r"documents\[1\] must be a Document, not str"):
+            call([documents()[0], "text"])
+    kept = HSCACompressor().compress_documents(iter(documents()), QUERY)
+    assert found(kept) == expected(TEXTS, QUERY)
+
+
+def test_options_of_one_question_to_the_retriever(tmp_path):
+    with SemanticIndex.open(tmp_path / "index", embedder=default_embedder()) as index:
+        index.append(TEXTS, metadata=[{"i": i} for i in range(len(TEXTS))])
+        retriever = HSCARetriever(index=index, k=5)
+        hits = index.query(QUERY, 2, where={"i": {"$gt": 1}}, lexical=False)
+        kept = retriever.invoke(QUERY, k=2, where={"i": {"$gt": 1}}, lexical=False)
+        assert [(document.id, document.metadata["hsca_score"]) for document in kept] == [(h.id, h.score) for h in hits]
+        assert asyncio.run(retriever.ainvoke(QUERY, k=2, where={"i": {"$gt": 1}}, lexical=False)) == kept
+        with pytest.raises(TypeError, match="unexpected keyword argument 'top'"):
+            retriever.invoke(QUERY, top=2)
+        with pytest.raises(ValueError, match="k must be at least 0, not -1"):
+            HSCARetriever(index=index, k=-1)
+    with pytest.raises(ValueError, match="index must be a SemanticIndex, not int"):
+        HSCARetriever(index=3)
 
 
 def test_metadata_that_is_not_json_passes_through():

@@ -72,6 +72,31 @@ def test_it_is_written_and_read():
     assert found(again.postprocess_nodes(nodes(), query_str=QUERY)) == expected(TEXTS, QUERY, lambda_=0.4, top_n=2)
 
 
+def test_what_cannot_be_written_is_refused():
+    again = HSCAPostprocessor.from_json(HSCAPostprocessor(embedder="default").to_json())
+    assert again.embedder == "default"
+    assert found(again.postprocess_nodes(nodes(), query_str=QUERY)) == expected(TEXTS, QUERY)
+    with pytest.raises(ValueError, match="embedder is a StaticEmbedder, which cannot be written to a file"):
+        HSCAPostprocessor(embedder=default_embedder()).to_dict()
+    with pytest.raises(ValueError, match="count_tokens is a type, which cannot be written"):
+        HSCAPostprocessor(count_tokens=int).to_json()
+
+
+def test_an_embedder_is_checked_when_it_is_given():
+    with pytest.raises(TypeError, match="embedder must be one of default, minilm, or have embed_documents"):
+        HSCAPostprocessor(embedder=3)
+    with pytest.raises(ValueError, match="embedder must be one of default, minilm, not 'bert'"):
+        HSCAPostprocessor(embedder="bert")
+
+
+def test_a_vector_that_another_model_left_in_the_bundle_is_not_compared_with_ours():
+    for width in (256, 1536):
+        bundle = QueryBundle(QUERY, embedding=[1.0] * width)
+        assert found(HSCAPostprocessor().postprocess_nodes(nodes(), bundle)) == expected(TEXTS, QUERY)
+        kept = HSCAPostprocessor(rescore=True).postprocess_nodes(nodes(scores=[0.5] * len(TEXTS)), bundle)
+        assert found(kept) == expected(TEXTS, QUERY)
+
+
 def test_retriever_equals_the_index_to_the_bit(tmp_path):
     with SemanticIndex.open(tmp_path / "index", embedder=default_embedder()) as index:
         index.append(TEXTS, metadata=[{"i": i} for i in range(len(TEXTS))])
@@ -81,5 +106,9 @@ def test_retriever_equals_the_index_to_the_bit(tmp_path):
             assert [(n.node.node_id, n.node.text, n.score) for n in kept] == [(h.id, h.text, h.score) for h in hits]
             assert kept[0].node.metadata["hsca"]["vector_rank"] == hits[0].vector_rank
             assert "hsca" not in kept[0].node.get_content(metadata_mode=MetadataMode.LLM)
+        left = QueryBundle(QUERY, embedding=[1.0, 2.0])  # of another model
+        assert [(node.node_id, node.score) for node in retriever.retrieve(left)] == [(h.id, h.score) for h in hits]
+        with pytest.raises(ValueError, match="k must be at least 0, not -1"):
+            HSCARetriever(index, k=-1)
         with pytest.raises(ValueError, match="unknown operator"):
             HSCARetriever(index, where={"i": {"$like": 1}}).retrieve(QUERY)

@@ -177,6 +177,14 @@ def test_required_filters(drawers, where, ids):
         {"wing": {"$in": "a"}},
         {"a": {}},
         [1],
+        {"chunk": {"$gt": True}},
+        {"chunk": {"$lt": None}},
+        {"turn_id": {"$lte": float("nan")}},
+        {"a": {"$exists": 1}},
+        {"a": {1}},
+        {"a": {"$contains": None}},
+        {5: 1},
+        {"$and": [{"$or": [{"chunk": {"$gte": [1]}}]}]},
     ],
 )
 def test_unknown_filters_are_refused(drawers, where):
@@ -187,6 +195,29 @@ def test_unknown_filters_are_refused(drawers, where):
     with pytest.raises(UnsupportedFilterError):
         drawers.delete(where=where)
     assert drawers.count() == 3
+
+
+def test_a_refused_filter_is_named_as_it_was_given(drawers):
+    with pytest.raises(UnsupportedFilterError, match=r"^'turn_id'\['\$gt'\] must be a number or a str, not bool$"):
+        drawers.get(where={"turn_id": {"$gt": True}})
+
+
+def test_facets_are_counted_as_text(backend, tmp_path):
+    drawers = backend.get_collection(palace=ref(tmp_path), collection_name=NAME, create=True)
+    values = ["a", "a", "b", 1, 2.5, True, None]
+    drawers.add(
+        ids=[*map(str, range(8))],
+        documents=["x"] * 8,
+        metadatas=[*({"room": value, "role": value} for value in values), {}],
+        embeddings=np.eye(8),
+    )
+    wanted = {"a": 2, "1": 1, "2.5": 1, "True": 1, "b": 1}
+    assert drawers.facet_counts("room") == drawers.facet_counts("role") == wanted
+    drawers.delete(ids=["5", "6"])
+    for field in ("room", "role"):
+        assert drawers.facet_counts(field) == drawers._store.facets(field) == {"a": 2, "b": 1, "1": 1, "2.5": 1}
+    assert drawers.facet_counts("room", where={"room": {"$ne": "a"}}) == {"1": 1, "2.5": 1, "b": 1}
+    assert drawers.facet_counts("nothing") == {}
 
 
 def test_text_filters(drawers):
@@ -200,9 +231,19 @@ def test_bad_input_writes_nothing(drawers):
     good = {"ids": ["x", "y"], "documents": ["x", "y"], "metadatas": [{}, {}], "embeddings": [[1.0, 0.0]] * 2}
     cases = [
         ({"embeddings": [[1.0, 0.0, 0.0]] * 2}, DimensionMismatchError, "has vectors of 2 dimensions, and 3 are given"),
-        ({"embeddings": [[1.0, 0.0], [1.0]]}, ValueError, r"embeddings\[1\] has 1 numbers; embeddings\[0\] has 2"),
+        (
+            {"embeddings": [[1.0, 0.0], [1.0]]},
+            DimensionMismatchError,
+            r"embeddings\[1\] has 1 numbers; embeddings\[0\] has 2",
+        ),
         ({"embeddings": [[1.0, 0.0], [1.0, float("nan")]]}, ValueError, "not finite float32 numbers in 1 row: 1"),
         ({"embeddings": None}, ValueError, "needs embeddings"),
+        (
+            {"metadatas": [{}, {5: 1}]},
+            TypeError,
+            r"metadatas\[1\] must be a mapping with keys that are str, not {5: 1}",
+        ),
+        ({"metadatas": [{}, "wing"]}, TypeError, r"metadatas\[1\] must be a mapping"),
         ({"metadatas": [{}, {"when": {1, 2}}]}, ValueError, r"metadata\[1\] is not JSON"),
         ({"documents": ["x", None]}, TypeError, r"chunks\[1\] must be"),
         ({"documents": ["x"]}, ValueError, "documents length 1 does not match ids length 2"),
@@ -217,16 +258,19 @@ def test_bad_input_writes_nothing(drawers):
         drawers.update(ids=["a"], embeddings=[[1.0]])
     with pytest.raises(ValueError, match="needs query_embeddings"):
         drawers.query(query_texts=["x"])
+    with pytest.raises(ValueError, match="query_embeddings is empty"):
+        drawers.query(query_embeddings=[])
     assert drawers.get().ids == ["a", "b", "c"]
 
 
 def test_unicode_and_strange_names(backend, tmp_path):
-    for name in ("mempalace_drawers", "../escape", "日本 語", ".", "a/b"):
+    for name in ("mempalace_drawers", "../escape", "日本 語", ".", "a/b", "é" * 100, "é" * 101):
         collection = backend.get_collection(palace=ref(tmp_path), collection_name=name, create=True)
         collection.upsert(
             ids=["ид/№1 💡", ""], documents=["текст", ""], metadatas=[{"ключ": "знач"}, {}], embeddings=[[1.0]] * 2
         )
         assert collection.get(where={"ключ": "знач"}).ids == ["ид/№1 💡"]
+        assert collection.count() == 2
     assert sorted(os.listdir(tmp_path)) == ["hsca"]
 
 

@@ -51,3 +51,10 @@ def test_empty_and_bad_results():
         query_documents_compressed(RESULTS)
     with pytest.raises(ValueError, match="top_n must be at most 100, not 101"):
         query_documents_compressed(RESULTS, VECTORS, top_n=101)
+
+
+def test_rows_of_other_lengths_are_named():
+    found = [{"score": 0.9}, {"score": 0.8}]
+    for embeddings in ([[1.0, 0.0], [1.0]], [[1, 0], (1,)]):
+        with pytest.raises(ValueError, match=r"embeddings\[1\] has 1 numbers; embeddings\[0\] has 2"):
+            query_documents_compressed(found, embeddings)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -101,7 +102,8 @@ class DrawerStore:
         self._drawer_of: dict[int, str] = {}
         self._seen = 0
         self._generation = -1
-        self._stale = 0  # records that a newer one of the same drawer has replaced, but a crash kept from being deleted
+        # By sequence: records that a newer one of the same drawer has replaced, but that are not deleted yet.
+        self._replaced: dict[int, str] = {}
         self._cascade: CascadeIndex | None = None
         # What the next search adds to it (sequence, record) and removes from it.
         self._new: dict[int, str] = {}
@@ -138,26 +140,27 @@ class DrawerStore:
         embedder = _GivenVectors(self._model, dim) if is_new else None
         self._index = _open(self.folder, "a", embedder=embedder, timeout=self._timeout)
         self._refresh(self._index)
-        stale = [
-            record.id
-            for batch in self._index.iter_records(_AT_ONCE)
-            for record in batch
-            if not self._is_current(record)
-        ]
-        if stale:
-            self._index.delete(stale)
-            self._stale = 0
+        self._delete_replaced(self._index)  # a crash has kept them
         return self._index
+
+    def _delete_replaced(self, index: SemanticIndex, also: Sequence[str] = ()) -> None:
+        """In one commit, so that no drawer comes back as it once was."""
+        if self._replaced or also:
+            index.delete([*self._replaced.values(), *also])
+            self._replaced = {}
 
     def _refresh(self, index: SemanticIndex) -> None:
         generation = index.generation
         if generation == self._generation:
             return
         self._take_new(index)
-        if len(self._records) != index.count() and self._generation >= 0:  # something was deleted elsewhere
-            self._forget()
-            self._take_new(index)
-        self._stale = index.count() - len(self._records)
+        live = index.live()
+        if self._replaced or int(live.sum()) != len(self._records):  # something was deleted elsewhere
+            self._replaced = {sequence: record for sequence, record in self._replaced.items() if live[sequence - 1]}
+            known = np.fromiter(self._drawer_of, np.int64, len(self._drawer_of))
+            for sequence in known[~live[known - 1]].tolist():
+                self._records.pop(self._drawer_of[sequence])
+                self._drop(sequence)
         self._generation = generation
 
     def _take_new(self, index: SemanticIndex) -> None:
@@ -166,19 +169,15 @@ class DrawerStore:
                 self._place(record.turn_id, record.id, record.sequence)
             self._seen = batch[-1].sequence
 
-    def _place(self, drawer: str, record: str, sequence: int) -> str | None:
-        """Says which record is the drawer's; returns the one that was."""
-        before = self._records.get(drawer)
-        if before is not None and before[1] > sequence:
-            return None
-        self._records.pop(drawer, None)  # it is now the last that was written
+    def _place(self, drawer: str, record: str, sequence: int) -> None:
+        """This record, which is newer than all that were placed, is the drawer's."""
+        before = self._records.pop(drawer, None)  # it is now the last that was written
         self._records[drawer] = record, sequence
         self._drawer_of[sequence] = drawer
         self._new[sequence] = record
-        if before is None:
-            return None
-        self._drop(before[1])
-        return before[0]
+        if before is not None:
+            self._replaced[before[1]] = before[0]
+            self._drop(before[1])
 
     def _is_current(self, record: Record | Hit) -> bool:
         return self._records.get(record.turn_id, ("",))[0] == record.id
@@ -252,6 +251,21 @@ class DrawerStore:
                 kept &= _text_mask(text, [record.text for record in batch])
             yield from (_drawer(batch[i]) for i in np.flatnonzero(kept).tolist())
 
+    def facets(self, field: str) -> Counter[str] | None:
+        """How many drawers have each value, as str; None where a value is neither text nor a number: count the drawers."""
+        key = _escaped(field)
+        with self._lock:
+            index = self._reading()
+            if index is None:
+                return Counter()
+            counted = index.value_counts(key)
+            if self._replaced or sum(counted.values()) != index.count({key: {"$exists": True}}):
+                return None
+        counts: Counter[str] = Counter()
+        for value, count in counted.items():
+            counts[str(value)] += count
+        return counts
+
     def vectors(self, drawers: Sequence[Drawer]) -> Float32:
         """As they were put."""
         with self._lock:
@@ -273,7 +287,7 @@ class DrawerStore:
             asked = as_rows(vector, "the query's embedding", width=index.model.dim, ndim=(1,))
             allowed = None
             if where is not None and text is None and not _mentions_contains(where):
-                hits = index.query(asked[0], k + self._stale, where=check_where(_renamed(where)), lexical=False)
+                hits = index.query(asked[0], k + len(self._replaced), where=check_where(_renamed(where)), lexical=False)
                 return [Found(_drawer(hit), hit.score) for hit in hits if self._is_current(hit)][:k]
             if where is not None or text is not None:
                 allowed = np.array([drawer.sequence for drawer in self.matching(where, text)], np.int64)
@@ -309,7 +323,7 @@ class DrawerStore:
                 hits = [hit for hit in index.query(query, len(self._records), vector=False) if hit.id in wanted]
             else:
                 inside = None if where is None else check_where(_renamed(where))
-                hits = index.query(query, k + self._stale, where=inside, vector=False)
+                hits = index.query(query, k + len(self._replaced), where=inside, vector=False)
             hits = [hit for hit in hits if self._is_current(hit)][:k]
         return [Found(_drawer(hit), hit.score) for hit in hits]
 
@@ -326,13 +340,9 @@ class DrawerStore:
             given = [{_escaped(key): value for key, value in each.items()} for each in metadata]
             records = index.append(texts, turn_id=list(ids), metadata=given, embeddings=vectors)
             first = index.get(records[0]).sequence  # those of one append follow each other
-            replaced = [
-                before
-                for i, (drawer, record) in enumerate(zip(ids, records, strict=True))
-                if (before := self._place(drawer, record, first + i)) is not None
-            ]
-            if replaced:
-                index.delete(replaced)
+            for i, (drawer, record) in enumerate(zip(ids, records, strict=True)):
+                self._place(drawer, record, first + i)
+            self._delete_replaced(index)
 
     def remove(self, ids: Sequence[str]) -> None:
         """Delete drawers; ids that are not there are left out."""
@@ -342,7 +352,7 @@ class DrawerStore:
                 return
             index = self._writing(index.model.dim)
             known = [drawer for drawer in dict.fromkeys(ids) if drawer in self._records]
-            index.delete([self._records[drawer][0] for drawer in known])
+            self._delete_replaced(index, [self._records[drawer][0] for drawer in known])
             for drawer in known:
                 self._drop(self._records.pop(drawer)[1])
 

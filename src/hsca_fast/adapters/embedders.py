@@ -37,3 +37,24 @@ def named_embedder(name: str) -> Embedder:
 
         return minilm_embedder()
     raise ValueError(f"embedder must be one of {', '.join(NAMES)}, not {name!r}")
+
+
+def as_embedder(embedder: Any) -> TextEmbedder | None:
+    """`embedder` itself, or the one of that name; None stays None.
+
+    Raises
+    ------
+    TypeError
+        It is neither a name nor an object with `embed_documents` and `embed_query`.
+    """
+    if embedder is None:
+        return None
+    if isinstance(embedder, str):
+        return named_embedder(embedder)
+    if not all(callable(getattr(embedder, name, None)) for name in ("embed_documents", "embed_query")):
+        raise TypeError(
+            f"embedder must be one of {', '.join(NAMES)}, or have embed_documents and embed_query, "
+            f"not {type(embedder).__name__}"
+        )
+    found: TextEmbedder = embedder
+    return found

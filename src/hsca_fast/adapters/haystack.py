@@ -13,6 +13,7 @@ from haystack import Document, component, default_from_dict, default_to_dict
 
 from hsca_fast.adapters.embedders import NAMES, named_embedder
 from hsca_fast.adapters.selection import Candidates, SelectionOptions, select
+from hsca_fast.vectors.arrays import as_count
 from hsca_fast.vectors.embedder import Embedder
 
 BREAKDOWN_KEY = "hsca"
@@ -82,12 +83,12 @@ class HSCARanker:
     @component.output_types(documents=list[Document], stats=dict[str, int])
     def run(
         self,
+        query: str | None,
         documents: list[Document],
-        query: str | None = None,
-        query_embedding: list[float] | None = None,
         top_k: int | None = None,
+        query_embedding: list[float] | None = None,
     ) -> dict[str, Any]:
-        """The documents that stay, and how many were left after each step."""
+        """The documents that stay, and how many were left after each step; arguments in the order of Haystack's rankers."""
         self.warm_up()
         candidates = Candidates(
             "documents",
@@ -95,7 +96,9 @@ class HSCARanker:
             [document.embedding for document in documents],
             [None if self._rescore else document.score for document in documents],
         )
-        options = self._options if top_k is None else replace(self._options, top_n=top_k)
+        options = self._options
+        if top_k is not None:
+            options = replace(options, top_n=as_count(top_k, "top_k", least=1))
         chosen = select(candidates, options, query=query, query_vector=query_embedding, embedder=self._embedder)
         kept = [
             replace(documents[row], score=breakdown["score"], meta={**documents[row].meta, BREAKDOWN_KEY: breakdown})

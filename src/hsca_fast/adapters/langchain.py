@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -13,13 +14,22 @@ from hsca_fast.adapters.frontends import require
 
 require("langchain")
 
-from langchain_core.callbacks import CallbackManagerForRetrieverRun, Callbacks
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from langchain_text_splitters import TextSplitter
 from pydantic import ConfigDict, PrivateAttr
 
-from hsca_fast.adapters.selection import Candidates, DocumentVectors, SelectionOptions, hit_breakdown, select
+from hsca_fast.adapters.embedders import TextEmbedder, as_embedder
+from hsca_fast.adapters.selection import (
+    Candidates,
+    DocumentVectors,
+    SelectionOptions,
+    hit_breakdown,
+    needs_vectors,
+    select,
+)
 from hsca_fast.context.beats import find_beats
 from hsca_fast.text.segmentation import segment
 from hsca_fast.vectors.arrays import as_count
@@ -39,7 +49,8 @@ class HSCACompressor(BaseDocumentCompressor):
     Parameters
     ----------
     embedder
-        One of ours or a LangChain `Embeddings`; `default_embedder()` if no document has a vector.
+        "default", "minilm", one of ours, or a LangChain `Embeddings`, whose own coroutines `acompress_documents` awaits. None:
+        `default_embedder()` if no document has a vector.
     embedding_key
         Metadata key of a document's vector; it is left out of the copies.
     score_key
@@ -60,9 +71,11 @@ class HSCACompressor(BaseDocumentCompressor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", frozen=True)
     _options: SelectionOptions = PrivateAttr()
+    _embedder: TextEmbedder | None = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         """Options are checked when the compressor is made."""
+        self._embedder = as_embedder(self.embedder)
         self._options = SelectionOptions(
             self.min_score, self.similarity_threshold, self.lambda_, self.top_n, self.max_tokens, self.count_tokens
         )
@@ -71,10 +84,31 @@ class HSCACompressor(BaseDocumentCompressor):
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
         """The documents that stay; `callbacks` are not called, as there is no model run to report."""
+        documents = list(documents)
+        return self._selected(documents, self._candidates(documents), query, self._embedder)
+
+    async def acompress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> Sequence[Document]:
+        """The same, beside the event loop."""
+        documents = list(documents)
+        candidates = self._candidates(documents)
+        embedder = self._embedder
+        scored = self.score_key is not None
+        if documents and isinstance(embedder, Embeddings) and needs_vectors(self._options, scored=scored):
+            embedder = await _Awaited.of(embedder, candidates, None if scored else query)
+        return await asyncio.to_thread(self._selected, documents, candidates, query, embedder)
+
+    def _candidates(self, documents: list[Document]) -> Candidates:
         candidates = _columns(documents, self.embedding_key)
         if self.score_key is not None:
             candidates.scores = [self._score(document, i) for i, document in enumerate(documents)]
-        chosen = select(candidates, self._options, query=query, embedder=self.embedder)
+        return candidates
+
+    def _selected(
+        self, documents: list[Document], candidates: Candidates, query: str, embedder: TextEmbedder | None
+    ) -> list[Document]:
+        chosen = select(candidates, self._options, query=query, embedder=embedder)
         return [
             _copy(documents[row], self.embedding_key, breakdown)
             for row, breakdown in zip(chosen.rows.tolist(), chosen.breakdowns(), strict=True)
@@ -85,6 +119,25 @@ class HSCACompressor(BaseDocumentCompressor):
         if isinstance(score, bool) or not isinstance(score, (int, float, np.integer, np.floating)):
             raise ValueError(f"documents[{row}].metadata[{self.score_key!r}] must be a number, not {score!r}")
         return float(score)
+
+
+class _Awaited:
+    """What an embedder's coroutines have given, for `select`, which asks for nothing else."""
+
+    def __init__(self, vectors: Sequence[Any], query_vector: Any) -> None:
+        self._vectors, self._query_vector = vectors, query_vector
+
+    @classmethod
+    async def of(cls, embedder: Embeddings, candidates: Candidates, query: str | None) -> _Awaited:
+        texts = [text for text, vector in zip(candidates.texts, candidates.vectors, strict=True) if vector is None]
+        vectors = await embedder.aembed_documents(texts) if texts else []
+        return cls(vectors, None if query is None else await embedder.aembed_query(query))
+
+    def embed_documents(self, texts: list[str]) -> Sequence[Any]:
+        return self._vectors
+
+    def embed_query(self, text: str) -> Any:
+        return self._query_vector
 
 
 class HSCARedundantFilter(BaseDocumentTransformer):
@@ -112,13 +165,14 @@ class HSCARedundantFilter(BaseDocumentTransformer):
         threads: int = 1,
     ) -> None:
         SelectionOptions(similarity_threshold=similarity_threshold)
-        self.embedder = embedder
+        self.embedder = as_embedder(embedder)
         self.embedding_key = embedding_key
         self.similarity_threshold = similarity_threshold
         self.threads = threads
 
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
         """The documents that stay."""
+        documents = list(documents)
         if not documents:
             return []
         vectors = DocumentVectors(_columns(documents, self.embedding_key), self.embedder).rows
@@ -137,7 +191,7 @@ class HSCARetriever(BaseRetriever):
     index
         An open `SemanticIndex`.
     k, where, lexical, vector
-        As of `SemanticIndex.query`.
+        As of `SemanticIndex.query`; a call may give others: `retriever.invoke(question, k=3)`.
     """
 
     index: Any
@@ -148,8 +202,25 @@ class HSCARetriever(BaseRetriever):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        hits = self.index.query(query, self.k, where=self.where, lexical=self.lexical, vector=self.vector)
+    def model_post_init(self, context: Any, /) -> None:
+        """Options are checked when the retriever is made."""
+        if not callable(getattr(self.index, "query", None)):
+            raise ValueError(f"index must be a SemanticIndex, not {type(self.index).__name__}")
+        as_count(self.k, "k")
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        return self._found(query, options)
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        return await asyncio.to_thread(self._found, query, options)
+
+    def _found(self, query: str, options: dict[str, Any]) -> list[Document]:
+        own = {"k": self.k, "where": self.where, "lexical": self.lexical, "vector": self.vector}
+        hits = self.index.query(query, **(own | options))
         return [
             Document(
                 page_content=hit.text,
@@ -219,13 +290,14 @@ class HSCATextSplitter(TextSplitter):
         return ((start, end) for start, end in spans if not text[start:end].isspace())
 
 
-def _columns(documents: Sequence[Document], embedding_key: str) -> Candidates:
-    return Candidates(
-        "documents",
-        [document.page_content for document in documents],
-        [_vector(document, embedding_key) for document in documents],
-        [None] * len(documents),
-    )
+def _columns(documents: list[Document], embedding_key: str) -> Candidates:
+    try:
+        texts = [document.page_content for document in documents]
+    except AttributeError:
+        row = next(i for i, document in enumerate(documents) if not isinstance(document, Document))
+        raise TypeError(f"documents[{row}] must be a Document, not {type(documents[row]).__name__}") from None
+    vectors = [_vector(document, embedding_key) for document in documents]
+    return Candidates("documents", texts, vectors, [None] * len(documents))
 
 
 def _vector(document: Document, key: str) -> Any:

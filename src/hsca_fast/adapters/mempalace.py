@@ -7,6 +7,7 @@ Every collection is a `SemanticIndex` in the folder `hsca` of the palace.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -42,12 +43,14 @@ from mempalace.backends.base import EmbedderIdentity, recency_sort_key
 
 from hsca_fast.adapters.drawers import Drawer, DrawerStore
 from hsca_fast.files import replacing
+from hsca_fast.memory.filters import check_where
 from hsca_fast.memory.store_files import StoreLocked
 from hsca_fast.vectors.arrays import Float32, refuse_infinite, stack_rows
 from hsca_fast.vectors.storage import DamagedIndexError
 
 FOLDER = "hsca"
 _ABOUT = "collection.json"
+_LONGEST_NAME = 200  # of a folder; file systems allow 255 bytes
 _OPERATORS = frozenset({"$eq", "$ne", "$in", "$nin", "$contains", "$gt", "$gte", "$lt", "$lte", "$exists"})
 _TEXT_OPERATORS = frozenset({"$contains", "$not_contains"})
 
@@ -276,10 +279,16 @@ class HSCACollection(BaseCollection):
         for name, column in (("documents", documents), ("metadatas", metadata), ("embeddings", embeddings)):
             if len(column) != len(ids):
                 raise ValueError(f"{name} length {len(column)} does not match ids length {len(ids)}")
+        for i, each in enumerate(metadata):
+            if not isinstance(each, Mapping) or not all(isinstance(key, str) for key in each):
+                raise TypeError(f"metadatas[{i}] must be a mapping with keys that are str, not {each!r:.80}")
         return documents, ids, metadata, self._vectors(embeddings)
 
     def _vectors(self, embeddings: Sequence[Any]) -> Float32:
-        rows = stack_rows(list(embeddings), "embeddings")
+        try:
+            rows = stack_rows(list(embeddings), "embeddings")
+        except ValueError as error:
+            raise DimensionMismatchError(f"the collection {self.name!r} cannot mix vectors: {error}") from error
         refuse_infinite(rows, "embeddings")
         dim = self._store.dim
         if dim is not None and len(rows) and rows.shape[1] != dim:
@@ -306,6 +315,8 @@ class HSCACollection(BaseCollection):
             raise ValueError(
                 f"{self._backend.name} needs query_embeddings: open the collection with mempalace.palace.get_collection"
             )
+        if not len(query_embeddings):
+            raise ValueError("query_embeddings is empty: there is nothing to ask")
         wanted = _Include(include, ("documents", "metadatas", "distances"))
         conditions = {"where": _checked_where(where), "text": _checked_text_where(where_document)}
         found = [store.nearest(row, n_results, **conditions) for row in self._vectors(query_embeddings)]
@@ -341,7 +352,7 @@ class HSCACollection(BaseCollection):
                 passing = {drawer.id for drawer in store.matching(where, text)}
                 found = {drawer: each for drawer, each in found.items() if drawer in passing}
             drawers = [found[drawer] for drawer in ids if drawer in found]
-        start = offset or 0
+        start = offset or 0  # below 0 it counts from the end, as in MemPalace's own backends
         return self._result(drawers[start:] if limit is None else drawers[start:][:limit], include)
 
     def get_all_rows(self, where: dict[str, Any] | None = None, include: list[str] | None = None) -> GetResult:
@@ -368,8 +379,11 @@ class HSCACollection(BaseCollection):
 
     def facet_counts(self, field: str, where: dict[str, Any] | None = None, limit: int = 1000) -> dict[str, int]:
         """How many drawers have each value of a metadata key; the most frequent first."""
-        values = (drawer.metadata.get(field) for drawer in self._open().matching(_checked_where(where)))
-        counts = Counter(str(value) for value in values if value is not None)
+        where = _checked_where(where)
+        counts = None if where else self._open().facets(field)
+        if counts is None:
+            values = (drawer.metadata.get(field) for drawer in self._open().matching(where))
+            counts = Counter(str(value) for value in values if value is not None)
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
     def lexical_search(self, *, query: str, n_results: int = 10, where: dict[str, Any] | None = None) -> LexicalResult:
@@ -451,18 +465,29 @@ def _checked_where(where: Any) -> dict[str, Any] | None:
     for key, condition in where.items():
         if key in ("$and", "$or"):
             _check_parts(key, condition, _checked_where)
-        elif key.startswith("$"):
+        elif not isinstance(key, str) or key.startswith("$"):
             raise UnsupportedFilterError(f"the operator {key!r} is not supported; there are $and and $or")
-        elif isinstance(condition, Mapping):
-            unknown = set(condition) - _OPERATORS
-            if unknown or not condition:
-                raise UnsupportedFilterError(
-                    f"{key}: the operators {sorted(unknown)} are not supported; there are {sorted(_OPERATORS)}"
-                )
-            for operator in ("$in", "$nin"):
-                if operator in condition and not isinstance(condition[operator], (list, tuple)):
-                    raise UnsupportedFilterError(f"{key}: {operator} wants a list, not {condition[operator]!r}")
+        elif condition is not None:
+            _check_condition(key, condition)
     return dict(where)
+
+
+def _check_condition(key: str, condition: Any) -> None:
+    operators = condition if isinstance(condition, Mapping) else {"$eq": condition}
+    unknown = set(operators) - _OPERATORS
+    if unknown or not operators:
+        raise UnsupportedFilterError(
+            f"{key}: the operators {sorted(map(str, unknown))} are not supported; there are {sorted(_OPERATORS)}"
+        )
+    for operator, operand in operators.items():
+        if operator == "$contains":
+            if not isinstance(operand, (str, int, float)):
+                raise UnsupportedFilterError(f"{key}: $contains wants a str or a number, not {operand!r}")
+        else:
+            try:
+                check_where({"": {operator: operand}}, key)
+            except (TypeError, ValueError) as error:
+                raise UnsupportedFilterError(str(error).replace(f"{key}['']", repr(key), 1)) from error
 
 
 def _checked_text_where(where: Any) -> dict[str, Any] | None:
@@ -496,7 +521,10 @@ def _as_list(value: Any) -> list[Any]:
 def _folder_name(collection: str) -> str:
     if not collection:
         raise ValueError("a collection needs a name")
-    return quote(collection, safe="").replace(".", "%2E")
+    folder = quote(collection, safe="").replace(".", "%2E")
+    if len(folder) <= _LONGEST_NAME:
+        return folder
+    return f"{folder[:100]}-{hashlib.blake2b(collection.encode(), digest_size=16).hexdigest()}"
 
 
 def _make_private(root: Path) -> None:

@@ -50,6 +50,8 @@ def query_documents_compressed(
         raise ValueError(f"top_n must be at most 100, not {top_n}")
     if embeddings is None:
         embeddings = stack_rows([_field(result, "embedding", i) for i, result in enumerate(results)], "embeddings")
+    elif isinstance(embeddings, (list, tuple)):
+        embeddings = stack_rows(list(embeddings), "embeddings")
     # The id is the row, by which what stays is found again.
     rows = [ChunkResult(str(i), "", _field(result, "score", i), "", "", "") for i, result in enumerate(results)]
     kept, stats = compress(

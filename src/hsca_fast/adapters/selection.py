@@ -131,9 +131,12 @@ def select(
     if n == 0:
         return Selection(np.empty(0, np.int64), np.empty(0), steps | {"after_budget": 0}, [], None)
     scored = _given_scores(candidates)
-    needs_vectors = scored is None or options.similarity_threshold is not None or options.lambda_ is not None
     vectors = np.empty((n, 0), np.float32)
-    if needs_vectors:
+    if needs_vectors(options, scored=scored is not None):
+        if scored is None and query_vector is not None and embedder is None and _has_no_vector(candidates):
+            raise ValueError(
+                f"the query's embedding is given, but {candidates.what} have none: give the embedder that made it"
+            )
         source = DocumentVectors(candidates, embedder)
         vectors = source.rows
     scores = scored if scored is not None else cosines(source.of_query(query, query_vector), vectors)
@@ -162,6 +165,15 @@ def select(
         rows, tokens = rows[fitting], tokens[fitting]
     steps["after_budget"] = len(rows)
     return Selection(rows, scores[rows], steps, stands_for[rows].tolist(), tokens)
+
+
+def needs_vectors(options: SelectionOptions, *, scored: bool) -> bool:
+    """Whether documents, with scores of their own or without, are compared by their vectors."""
+    return not scored or options.similarity_threshold is not None or options.lambda_ is not None
+
+
+def _has_no_vector(candidates: Candidates) -> bool:
+    return all(vector is None for vector in candidates.vectors)
 
 
 class DocumentVectors:

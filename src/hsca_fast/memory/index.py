@@ -341,6 +341,11 @@ class SemanticIndex:
         with self._store.reading() as tip:
             return tip.last_sequence
 
+    def live(self) -> npt.NDArray[np.bool_]:
+        """For each sequence number, from 1 on, whether a query would look at its record."""
+        with self._store.reading():
+            return np.asarray(self._store.view.status() == 0)
+
     def iter_columns(self, batch_size: int = 5000, *, after: int = 0) -> Iterator[RecordColumns]:
         """The numbers of all records there are now, archived and deleted ones too; many times as fast as the records."""
         batch_size = as_count(batch_size, "batch_size", least=1)
