@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from near_ties import assert_same_ranking
 
-from hsca_fast import CascadeIndex, calibrate_thresholds, fit_rotation
+from hsca_fast import CascadeIndex, HashEmbedder, calibrate_thresholds, fit_rotation
 from hsca_fast._native import vectors as native
 from hsca_fast._reference import cascade as reference
 from hsca_fast.vectors.calibration import exit_candidates
@@ -679,3 +679,15 @@ def test_other_arguments_that_cannot_be():
         index.add(made(1))
     with pytest.raises(TypeError, match="calibration must be a Calibration, not int"):
         CascadeIndex(DIMS, calibration=5)
+    with pytest.raises(TypeError, match="thresholds must be a sequence of numbers, not float"):
+        CascadeIndex(DIMS, thresholds=0.5)
+    with pytest.raises(TypeError, match=r"model must be .* not HashEmbedder: give ModelStamp\.of\(it\)"):
+        CascadeIndex(DIMS, model=HashEmbedder(96))
+
+
+def test_allowed_ids_may_be_a_set():
+    index = filled(50)
+    for allowed in ({3, 5, 8}, frozenset({3, 5, 8})):
+        assert set(index.search(made(1), 5, allowed_ids=allowed).ids[0].tolist()) == {3, 5, 8, -1}
+    with pytest.raises(TypeError, match="allowed_ids must hold integers"):
+        index.search(made(1), allowed_ids={"3"})

@@ -104,6 +104,8 @@ def test_bad_types():
         mmr([1.0], [[1.0]], 1.0)
     with pytest.raises(TypeError, match="relevance must hold real numbers"):
         mmr(["a"], [[1.0]], 1)
+    with pytest.raises(ValueError, match=r"group_weight is 0\.5, but there are no groups"):
+        mmr([1.0], [[1.0]], 1, group_weight=0.5)
 
 
 def test_a_great_penalty_makes_ties():

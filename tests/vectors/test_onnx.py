@@ -132,6 +132,11 @@ def test_bad_options_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="no model file"):
         OnnxEmbedder(tmp_path / "none.onnx", VOCABULARY)
     (tmp_path / "vocab.txt").write_text("[UNK]\na\n")
+    with pytest.raises(ValueError, match=r"vocab\.txt: onnxruntime cannot load it"):
+        OnnxEmbedder(tmp_path / "vocab.txt", VOCABULARY)
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n")
+    with pytest.raises(ValueError, match=r"latin\.txt: a vocabulary is UTF-8 text"):
+        OnnxEmbedder(MODEL, tmp_path / "latin.txt")
     with pytest.raises(ValueError, match=r"no \[CLS\]"):
         OnnxEmbedder(MODEL, tmp_path / "vocab.txt")
 

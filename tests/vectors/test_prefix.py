@@ -137,6 +137,20 @@ def test_out_must_not_overlap():
             assert prefix_tiers(rows, (8,), out=out)[0] is out[0]
 
 
+def test_out_must_be_written_to():
+    rows, good = np.ones((4, 8), np.float32), np.empty((4, 8), np.float32)
+    fixed = good.copy()
+    fixed.flags.writeable = False
+    for bad, error, message in (
+        (good.astype(float), TypeError, r"out\[0\] must be a float32 array, not float64"),
+        (good.tolist(), TypeError, r"out\[0\] must be a float32 array, not list"),
+        (fixed, ValueError, r"out\[0\] must be writeable"),
+        (np.empty((8, 4), np.float32).T, ValueError, r"out\[0\] must be writeable and in C order"),
+    ):
+        with pytest.raises(error, match=message):
+            prefix_tiers(rows, (8,), out=[bad])
+
+
 def test_masked_values_are_refused():
     with pytest.raises(TypeError, match="vectors has masked values"):
         prefix_tiers(np.ma.masked_array([[1.0, 2.0]], mask=[[0, 1]]), (2,))

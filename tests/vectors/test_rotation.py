@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from hsca_fast import DamagedIndexError, Rotation, fit_rotation
+from hsca_fast.vectors import rotation as rotation_module
 
 
 def sample(n=400, width=24, seed=0):
@@ -69,6 +70,17 @@ def test_bad_input():
         fit_rotation([[1.0, 2.0], [np.nan, 1.0]])
     with pytest.raises(ValueError, match="24 are wanted"):
         fit_rotation(sample()).apply([1.0, 2.0])
+
+
+def test_a_large_sample_takes_a_block_at_a_time(monkeypatch):
+    rows = sample()
+    rows[3] = 0
+    whole = rotation_module._gram(rows)
+    unit = np.delete(rows, 3, axis=0).astype(np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    np.testing.assert_allclose(whole, unit.T @ unit, atol=1e-9)
+    monkeypatch.setattr(rotation_module, "_BLOCK", 7)
+    np.testing.assert_allclose(rotation_module._gram(rows), whole, atol=1e-9)
 
 
 def test_the_callers_matrix_is_left_alone():

@@ -10,7 +10,15 @@ namespace hsca {
 
 namespace {
 
-constexpr std::size_t kQueryBlock = 4;
+constexpr std::size_t kScanBlock = 4;  // queries of a scan that share a pass over the rows
+
+// Queries that share a pass over the codes: a pass reads memory, and the sums of each query need some.
+std::size_t query_block(std::size_t n_rows, std::size_t n_queries, std::size_t threads) noexcept {
+    constexpr std::size_t kLeast = 4, kMost = 16, kSums = std::size_t{1} << 24;
+    const std::size_t fitting = std::clamp(kSums / std::max<std::size_t>(1, n_rows), kLeast, kMost);
+    // Every worker has some.
+    return std::clamp((n_queries + threads - 1) / threads, std::size_t{1}, fitting);
+}
 constexpr std::size_t kLeastSeeds = 128;
 
 void check(const Tier& tier, const Rows& queries, std::size_t k, std::size_t n_rows, std::size_t n_scores) {
@@ -32,7 +40,7 @@ void write(std::span<const ScoredRow> found, std::size_t k, std::uint32_t* rows,
 // One worker's memory, and the search of a few queries at a time.
 class TierSearch {
   public:
-    TierSearch(const Tier& tier, std::size_t k, bool candidates, std::size_t n_queries, Isa isa)
+    TierSearch(const Tier& tier, std::size_t k, bool candidates, std::size_t query_block, Isa isa)
         : tier_(tier),
           kernels_(vector_kernels(isa)),
           k_(std::min(k, tier.rows.n)),
@@ -41,13 +49,14 @@ class TierSearch {
           n_seeds_(std::min(std::max(k_, kLeastSeeds), tier.rows.n)),
           seeds_(n_seeds_, nullptr),
           best_(k_, tier.ids),
-          sums_(new std::int32_t[std::min(kQueryBlock, n_queries) * n_groups_ * kGroupRows]),
-          taken_(tier.rows.n) {}
+          sums_(new std::int32_t[query_block * n_groups_ * kGroupRows]),
+          taken_(tier.rows.n),
+          coded_(query_block) {}
 
     bool run(const Rows& queries, std::size_t begin, std::size_t end, std::size_t k, Stop& stop, std::uint32_t* rows,
              float* scores, SearchWork& work) {
         const std::size_t count = end - begin, lead_dims = tier_.shape.lead * kSegment;
-        lead_codes_.resize(kQueryBlock * lead_dims);
+        lead_codes_.resize(count * lead_dims);
         for (std::size_t q = 0; q < count; ++q) {
             coded_[q].encode(queries.row(begin + q), tier_.shape, kernels_);
             std::copy_n(coded_[q].codes.begin(), lead_dims,
@@ -175,7 +184,11 @@ class TierSearch {
                              shape.tail_bytes(), picked_.data(), picked_.size(), partial_.data());
         work.segments += picked_.size();
         std::size_t kept = 0;
+        constexpr std::size_t kAhead = 16;
         for (std::size_t i = 0; i < picked_.size(); ++i) {
+            if (m < later && i + kAhead < picked_.size()) {
+                __builtin_prefetch(&tier_.residual[picked_[i + kAhead] * (later - 1) + m - 1]);
+            }
             const std::size_t row = picked_[i];
             const float residual = m < later ? tier_.residual[row * (later - 1) + m - 1] : 0.0f;
             const float bound = row_bound(partial_[i], tier_.scale[row], tier_.error[row], residual, terms);
@@ -200,7 +213,7 @@ class TierSearch {
     std::vector<std::int8_t> lead_codes_;
     std::vector<std::uint32_t> found_, picked_, seeded_;
     std::vector<float> scores_;
-    CodedQuery coded_[kQueryBlock];
+    std::vector<CodedQuery> coded_;
     const float* query_ = nullptr;
 };
 
@@ -213,9 +226,10 @@ bool search_tier(const Tier& tier, const Rows& queries, std::size_t k, bool cand
     std::vector<std::unique_ptr<TierSearch>> searches(threads);
     std::vector<SearchWork> done(threads);
     Stop stop(poll);
-    const bool finished = parallel_for(
-        queries.n, threads, kQueryBlock, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
-            if (!searches[worker]) searches[worker] = std::make_unique<TierSearch>(tier, k, candidates, queries.n, isa);
+    const std::size_t block = query_block(tier.rows.n, queries.n, threads);
+    const bool finished =
+        parallel_for(queries.n, threads, block, stop, [&](std::size_t worker, std::size_t begin, std::size_t end) {
+            if (!searches[worker]) searches[worker] = std::make_unique<TierSearch>(tier, k, candidates, block, isa);
             searches[worker]->run(queries, begin, end, k, stop, out_rows.data() + begin * k,
                                   out_scores.data() + begin * k, done[worker]);
         });
@@ -235,7 +249,7 @@ bool scan_tier(const Tier& tier, const Rows& queries, std::size_t k, std::size_t
     const VectorKernels& kernels = vector_kernels(isa);
     constexpr std::size_t kBlockRows = 64;
     Stop stop(poll);
-    return parallel_for(queries.n, threads, kQueryBlock, stop, [&](std::size_t, std::size_t begin, std::size_t end) {
+    return parallel_for(queries.n, threads, kScanBlock, stop, [&](std::size_t, std::size_t begin, std::size_t end) {
         std::vector<TopK> best(end - begin, TopK(std::min(k, tier.rows.n), tier.ids));
         float scores[kBlockRows];
         for (std::size_t first = 0; first < tier.rows.n; first += kBlockRows) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from itertools import pairwise
 from typing import Any
 
@@ -102,9 +102,9 @@ def as_values(values: npt.ArrayLike, name: str, n_rows: int) -> npt.NDArray[np.f
     return numbers
 
 
-def as_ids(values: npt.ArrayLike, name: str) -> Int64:
-    """`values` as int64 ids, none negative."""
-    array = np.asarray(values)
+def as_ids(values: npt.ArrayLike | Set[int], name: str) -> Int64:
+    """`values`, a set if need be, as int64 ids, none negative."""
+    array = np.asarray(list(values) if isinstance(values, (set, frozenset)) else values)
     if array.ndim != 1:
         raise ValueError(f"{name} must have one dimension, not {array.ndim}")
     if not array.size:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from hsca_fast.vectors import storage
 from hsca_fast.vectors.arrays import Float32, Int64, as_count, as_dims, as_ids, as_number, as_rows
 from hsca_fast.vectors.calibration import Calibration, measure
 from hsca_fast.vectors.coded_tier import CodedTier, runs_of
+from hsca_fast.vectors.embedder import Embedder
 from hsca_fast.vectors.full_index import FaissTier
 from hsca_fast.vectors.guard import ModelStamp, check_model
 from hsca_fast.vectors.prefix import prefix_tiers
@@ -103,6 +104,8 @@ class CascadeIndex:
             thresholds = calibration.thresholds if thresholds is None else thresholds
         if thresholds is None:
             thresholds = _default_thresholds(len(self._dims) - 1)
+        if not isinstance(thresholds, Iterable):
+            raise TypeError(f"thresholds must be a sequence of numbers, not {type(thresholds).__name__}")
         self._thresholds = tuple(as_number(t, "thresholds", low=0.0, high=1.0) for t in thresholds)
         if len(self._thresholds) != len(self._dims) - 1:
             raise ValueError(
@@ -260,7 +263,7 @@ class CascadeIndex:
         k: int = 10,
         *,
         mode: Mode = "early_exit",
-        allowed_ids: npt.ArrayLike | None = None,
+        allowed_ids: npt.ArrayLike | Set[int] | None = None,
         recall: float = 0.95,
         model: Model | None = None,
         strict: bool = False,
@@ -318,7 +321,7 @@ class CascadeIndex:
         if message:
             warnings.warn(message, RuntimeWarning, stacklevel=3)
 
-    def _allowed_rows(self, allowed_ids: npt.ArrayLike | None, ids: Int64) -> Mask:
+    def _allowed_rows(self, allowed_ids: npt.ArrayLike | Set[int] | None, ids: Int64) -> Mask:
         if allowed_ids is None:
             return None
         wanted = as_ids(allowed_ids, "allowed_ids")
@@ -473,7 +476,8 @@ def _as_stamp(model: Model, width: int | None = None) -> ModelStamp:
             )
         model = ModelStamp(**{**model, "dim": as_count(model["dim"], "model: dim", least=1)})  # type: ignore[arg-type]
     if not isinstance(model, ModelStamp):
-        raise TypeError(f"model must be a ModelStamp or a mapping, not {type(model).__name__}")
+        hint = ": give ModelStamp.of(it)" if isinstance(model, Embedder) else ""
+        raise TypeError(f"model must be a ModelStamp or a mapping, not {type(model).__name__}{hint}")
     if width is not None and model.dim != width:
         raise ValueError(f"model {model.name} makes vectors of {model.dim} values; the last of dims is {width}")
     return model

@@ -53,6 +53,8 @@ def mmr(
     k = min(as_count(k, "k"), len(rows))
     lambda_ = as_number(lambda_, "lambda_", low=0.0, high=1.0)
     group_weight = as_number(group_weight, "group_weight", low=0.0, high=1e6)
+    if groups is None and group_weight > 0.0:
+        raise ValueError(f"group_weight is {group_weight}, but there are no groups")
     codes, n_groups = None, 1
     if groups is not None:
         if len(groups) != len(rows):

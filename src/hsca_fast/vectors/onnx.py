@@ -202,7 +202,12 @@ def _open_session(path: Path, threads: int) -> Any:
     options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
+    try:
+        return onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
+    except MemoryError:
+        raise
+    except Exception as error:  # its own kinds, which have no common base
+        raise ValueError(f"{path}: onnxruntime cannot load it ({error})") from error
 
 
 def _sha256(path: Path) -> bytes:

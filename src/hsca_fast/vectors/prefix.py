@@ -54,10 +54,12 @@ def prefix_tiers(
         raise ValueError(f"vectors have {rows.shape[1]} values; dims asks for a prefix of {widths[-1]}")
     eps = as_number(eps, "eps", low=0.0, high=1.0)
     if out is not None and (
-        len(out) != len(widths) or any(t.shape != (len(rows), w) for t, w in zip(out, widths, strict=True))
+        len(out) != len(widths) or any(np.shape(t) != (len(rows), w) for t, w in zip(out, widths, strict=True))
     ):
         wanted = ", ".join(f"{len(rows)} x {width}" for width in widths)
         raise ValueError(f"out must be matrices of {wanted}")
+    if out is not None:
+        _refuse_unwritable(out)
     if out is not None and any(np.may_share_memory(a, b) for a, b in combinations((rows, *out), 2)):
         raise ValueError("out must not overlap vectors or itself")
     tiers = _native.prefix_tiers(rows, widths, eps, thread_count(threads), out=out)
@@ -65,3 +67,11 @@ def prefix_tiers(
         refuse_infinite(rows, "vectors")
         raise AssertionError("prefix_tiers and finite_rows disagree")
     return tuple(tier[0] for tier in tiers) if np.ndim(vectors) == 1 else tiers
+
+
+def _refuse_unwritable(out: Sequence[Float32]) -> None:
+    for i, tier in enumerate(out):
+        if not isinstance(tier, np.ndarray) or tier.dtype != np.float32:
+            raise TypeError(f"out[{i}] must be a float32 array, not {getattr(tier, 'dtype', type(tier).__name__)}")
+        if not tier.flags.writeable or not tier.flags.c_contiguous:
+            raise ValueError(f"out[{i}] must be writeable and in C order")

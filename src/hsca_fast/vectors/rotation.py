@@ -86,10 +86,19 @@ def fit_rotation(sample: npt.ArrayLike) -> Rotation:
     rows = as_rows(sample, "sample", ndim=(2,))
     if not rows.size:
         raise ValueError("sample is empty")
-    lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
-    unit = rows[lengths > 0] / lengths[lengths > 0, None]
-    _, directions = np.linalg.eigh(unit.T @ unit)
+    _, directions = np.linalg.eigh(_gram(rows))
     matrix = directions[:, ::-1].T
     # A direction and its opposite are the same; the one that is taken does not depend on the solver.
     signs = np.sign(matrix[np.arange(len(matrix)), np.abs(matrix).argmax(axis=1)])
     return Rotation((matrix * signs[:, None]).astype(np.float32))
+
+
+def _gram(rows: Float32) -> npt.NDArray[np.float64]:
+    """The sum of u uᵀ over the rows' directions u; a block of rows in float64 at a time."""
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for begin in range(0, len(rows), _BLOCK):
+        block = rows[begin : begin + _BLOCK].astype(np.float64)
+        lengths = np.linalg.norm(block, axis=1, keepdims=True)
+        block /= np.where(lengths > 0.0, lengths, 1.0)
+        total += block.T @ block
+    return total

@@ -39,7 +39,10 @@ class WordPiece:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         content = Path(path).read_bytes()
-        text = content.decode("utf-8-sig")
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{os.fspath(path)}: a vocabulary is UTF-8 text ({error})") from None
         json_file = text.lstrip().startswith("{")
         self.tokens: tuple[str, ...] = tuple(_json_tokens(text, path) if json_file else _lines(text))
         try:
