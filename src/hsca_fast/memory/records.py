@@ -155,9 +155,11 @@ class Incoming:
 
     def too_large(self) -> Iterator[int]:
         """Rows that are larger than a record may be."""
-        for i, parts in enumerate(zip(self.texts, self.turn_ids, self.roles, self.metadata, strict=True)):
-            n_characters = sum(map(len, parts))  # of at most 4 bytes: few records are worth a second look
-            if 4 * n_characters > MAX_RECORD_BYTES and sum(len(part.encode()) for part in parts) > MAX_RECORD_BYTES:
+        columns = self.texts, self.turn_ids, self.roles, self.metadata
+        if 4 * sum(max(map(len, column), default=0) for column in columns) <= MAX_RECORD_BYTES:  # at most 4 a character
+            return
+        for i, parts in enumerate(zip(*columns, strict=True)):
+            if sum(len(part.encode()) for part in parts) > MAX_RECORD_BYTES:
                 yield i
 
     def without(self, rows: set[int]) -> Incoming:
