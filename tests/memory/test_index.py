@@ -22,9 +22,13 @@ from hsca_fast import (
 )
 from hsca_fast._reference import centred
 from hsca_fast.memory.catalog import Catalog
+from hsca_fast.memory.filters import _TESTS, Column
 from hsca_fast.memory.search import top_rows
 from hsca_fast.vectors.embedder import CallableEmbedder, unit_rows
+from hsca_fast.vectors.storage import DamagedIndexError
 
+NUMBERS = st.sampled_from([0, 1, 1.0, -0.0, 0.5, 2**53, 2**53 + 1, float(2**53), 10**400, -(10**400), 1e308])
+JSON_VALUES = NUMBERS | st.sampled_from([True, False, None, "1", "a", [1], {"a": 1}])
 TEXTS = ["The lamp is broken.", "We sail at dawn.", "The harbour is full of fog.", "Bring rope and a spare lamp."]
 
 
@@ -65,6 +69,46 @@ def test_an_append_within_an_append_is_refused(index):
     assert index.count() == 0
     index.append(TEXTS)
     assert index.verify().ok
+
+
+def test_progress_of_the_embedder_is_told(tmp_path):
+    """An append is written in blocks of thousands of records; a slow embedder is heard more often than that."""
+    told = []
+    with SemanticIndex.open(
+        tmp_path, embedder=CallableEmbedder(lambda texts: np.ones((len(texts), 4)), name="slow", dim=4, batch_size=2)
+    ) as index:
+        index.append([*TEXTS, "and one"], progress=lambda done, of: told.append((done, of)))
+    assert told == [(2, 5), (4, 5), (5, 5)]
+
+
+def test_the_reason_of_an_archived_record(index):
+    (id_,) = index.append(["lamp"])
+    index.archive([id_], reason="repaired")
+    assert index.get(id_).reason == "repaired"
+    index.restore([id_])
+    assert index.get(id_).reason == ""
+
+
+def test_nothing_is_written_to_a_folder_that_is_no_store(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    for _ in range(2):
+        with pytest.raises(DamagedIndexError, match=r"has no manifest\.json but is not empty \(notes\.txt\)"):
+            SemanticIndex.open(tmp_path, embedder=HashEmbedder(4))
+    assert os.listdir(tmp_path) == ["notes.txt"]
+    (tmp_path / "manifest.json").write_text('{"format": "theirs"}')
+    with pytest.raises(DamagedIndexError, match="is not the manifest of a store"):
+        SemanticIndex.open(tmp_path, embedder=HashEmbedder(4))
+    assert sorted(os.listdir(tmp_path)) == ["manifest.json", "notes.txt"]
+    with pytest.raises(ValueError, match="path is empty"):
+        SemanticIndex.open("", embedder=HashEmbedder(4))
+
+
+@given(st.lists(JSON_VALUES, max_size=12), JSON_VALUES, st.sampled_from(["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]))
+def test_columns_compare_as_single_values_do(values, operand, operator):
+    column = Column()
+    column.extend(values)
+    expected = [_TESTS[operator](operand)(value) for value in values]
+    assert column.where(operator, operand).tolist() == expected
 
 
 def test_a_store_opens_again_with_everything(tmp_path):
@@ -251,6 +295,7 @@ WHERE = [
     ({"nested": {"x": 1}}, [3]),
     ({}, [0, 1, 2, 3]),
     ({"nobody": "has"}, []),
+    ({"sentence_id": {"$gte": 2}}, [2, 3]),
 ]
 
 
@@ -621,6 +666,7 @@ def test_bad_arguments(index, tmp_path):
     index.append(TEXTS)
     with pytest.raises(ValueError, match="k must be at least 0, not -1"):
         index.query("a", k=-1)
+    assert index.query("a", k=10**30) == index.query("a", k=index.count())
     with pytest.raises(ValueError, match="both off"):
         index.query("a", lexical=False, vector=False)
     with pytest.raises(ValueError, match="lexical arm needs a text"):

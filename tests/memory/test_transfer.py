@@ -36,7 +36,7 @@ def without_order(found):
     """What must be the same when deleted records were left out: all but numbers that count them."""
     found = dict(found)
     found["records"] = [(r.id, r.text, r.metadata, r.timestamp, r.reference_count, r.last_access, r.status, r.role,
-                         r.turn_id, r.sentence_id, r.n_tokens, r.superseded_by, r.compacted_into) for r in found["records"]]  # fmt: skip
+                         r.turn_id, r.sentence_id, r.n_tokens, r.superseded_by, r.compacted_into, r.reason) for r in found["records"]]  # fmt: skip
     del found["by id"]
     found["counts"] = found["counts"][:3]
     return found
@@ -247,6 +247,37 @@ def test_sources_and_targets(sound, tmp_path):
         with pytest.raises(ImportRefusedError):
             SemanticIndex.import_(tmp_path / name, tmp_path / "new", embedder=EMBEDDER)
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_an_export_is_one_state(tmp_path, monkeypatch, kind):
+    """What becomes of records while it is written is not in it."""
+    with SemanticIndex.open(tmp_path / "store", embedder=EMBEDDER) as index:
+        ids = index.append(["lamp", "gull"])
+        written = transfer._as_dict
+
+        def and_delete(record):
+            index.touch(ids, query="meanwhile")
+            index.delete([ids[1]])
+            index.append(["fog"])
+            return written(record)
+
+        monkeypatch.setattr(transfer, "_as_dict", and_delete)
+        assert index.export(tmp_path / f"out.{kind}") == 2
+    with SemanticIndex.import_(tmp_path / f"out.{kind}", tmp_path / "new", embedder=EMBEDDER) as index:
+        records = [record for batch in index.iter_records() for record in batch]
+        assert [(record.text, record.reference_count) for record in records] == [("lamp", 0), ("gull", 0)]
+        assert not list(index.access_log())
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_exports_of_before_there_were_reasons(sound, tmp_path, monkeypatch, kind):
+    fields = tuple(name for name in transfer._FIELDS if name != "reason")
+    monkeypatch.setattr(transfer, "_FIELDS", fields)
+    out, n = exported(sound, tmp_path, kind)
+    monkeypatch.undo()
+    with SemanticIndex.import_(out, tmp_path / "new", embedder=EMBEDDER) as index:
+        assert index.stats().records == n
 
 
 def test_an_export_is_whole_or_not_there(sound, tmp_path, monkeypatch):

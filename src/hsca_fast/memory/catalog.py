@@ -17,7 +17,7 @@ import os
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
@@ -33,6 +33,7 @@ APPLICATION_ID = 0x48534341  # "HSCA"
 _INDEXED_AT_ONCE = 20_000
 _PAGE_CACHE_KIB = 16 << 10
 _CHECKPOINT_PAGES = 4000
+_MOST_ENDS = 10_000
 
 SCHEMA = (
     "CREATE TABLE records (sequence INTEGER PRIMARY KEY, id BLOB NOT NULL, text TEXT NOT NULL, turn_id TEXT NOT NULL,"
@@ -115,6 +116,8 @@ def _row_crc(row: Row, ends: _Ends) -> int:
     shared = turn_id, role, metadata
     end = ends.get(shared)
     if end is None:
+        if len(ends) > _MOST_ENDS:
+            ends.clear()
         parts = [part.encode() for part in shared]
         end = ends[shared] = b"".join(parts), len(parts[0]), len(parts[1]), len(parts[2])
     data = text.encode()
@@ -323,13 +326,13 @@ class Catalog:
 
     # ---- records
 
-    def insert(self, rows: Sequence[Row], blocks: Sequence[Block], given: Mapping[bytes, int]) -> int:
+    def insert(self, rows: Iterable[Row], blocks: Sequence[Block], given: Mapping[bytes, int]) -> int:
         """Appends; returns what the digest of given ids changes by."""
         ends: _Ends = {}
         with sqlite_errors(self.path):
             self._connection.executemany(
                 "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [(*row, _row_crc(row, ends)) for row in rows],
+                ((*row, _row_crc(row, ends)) for row in rows),
             )
             self._insert_blocks(blocks)
             self._connection.executemany(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator as operators
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 Mask = npt.NDArray[np.bool_]
 Where = Mapping[str, Any]
-FIELDS = ("turn_id", "role", "timestamp")
+FIELDS = ("turn_id", "sentence_id", "role", "timestamp")
 """Names that mean the record's own fields; every other name is a key of its metadata."""
 
 MISSING = object()
@@ -26,6 +27,7 @@ class Column:
     """One value a record, as codes into the distinct ones."""
 
     def __init__(self) -> None:
+        self._numbers = np.empty(0, np.float64)
         self._codes: list[npt.NDArray[np.int32]] = []
         self._by_key: dict[tuple[str, str], int] = {}
         self.values: list[Any] = []
@@ -50,9 +52,29 @@ class Column:
             self._codes = [np.concatenate([np.empty(0, np.int32), *self._codes])]
         return self._codes[0]
 
+    @property
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """The distinct values that are numbers and have a float64 of their own; NaN in the place of all others."""
+        if len(self._numbers) < len(self.values):
+            new = [_as_float(value) for value in self.values[len(self._numbers) :]]
+            self._numbers = np.concatenate([self._numbers, np.array(new, np.float64)])
+        return self._numbers
+
     def mask(self, test: Callable[[Any], bool]) -> Mask:
+        """Records whose value passes a test of one value."""
         accepted = np.array([test(value) for value in self.values], bool)
         return accepted[self.codes] if self.n else np.zeros(0, bool)
+
+    def where(self, operator: str, operand: Any) -> Mask:
+        """Records whose value meets a condition; times and other numbers mostly differ, so they are compared all at once."""
+        test = _TESTS[operator](operand)
+        compare, number = _COMPARISONS.get(operator), _as_float(operand)
+        if compare is None or math.isnan(number) or not self.n:
+            return self.mask(test)
+        accepted: Mask = compare(self.numbers, number)
+        for i in np.flatnonzero(np.isnan(self.numbers)).tolist():
+            accepted[i] = test(self.values[i])
+        return accepted[self.codes]
 
 
 class Columns(Protocol):
@@ -81,7 +103,7 @@ def where_mask(where: Where, columns: Columns) -> Mask:
         else:
             column = columns.column(name)
             for operator, operand in _conditions(condition):
-                mask &= column.mask(_TESTS[operator](operand))
+                mask &= column.where(operator, operand)
     return mask
 
 
@@ -138,6 +160,13 @@ def _check_condition(operator: str, operand: Any, place: str) -> None:
         raise ValueError(f"{place} is not JSON: {error}") from None
 
 
+def _as_float(value: Any) -> float:
+    """A number that float64 holds exactly, else NaN."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 2**53:
+        return math.nan
+    return float(value)
+
+
 def _same(a: Any, b: Any) -> bool:
     """Equal as JSON: numbers by value, but never a bool with a number."""
     if isinstance(a, bool) or isinstance(b, bool):
@@ -151,6 +180,11 @@ def _comparable(a: Any, b: Any) -> bool:
         return False
     return (isinstance(a, str) and isinstance(b, str)) or (isinstance(a, number) and isinstance(b, number))
 
+
+_COMPARISONS: dict[str, Callable[[Any, float], Any]] = {
+    "$eq": operators.eq, "$ne": operators.ne, "$gt": operators.gt, "$gte": operators.ge, "$lt": operators.lt, "$lte": operators.le
+}  # fmt: skip
+"""What the tests below say of two numbers, for whole columns."""
 
 _TESTS: dict[str, Callable[[Any], Callable[[Any], bool]]] = {
     "$eq": lambda b: lambda a: _same(a, b),

@@ -143,6 +143,8 @@ class SemanticIndex:
         if mode not in ("a", "r"):
             raise ValueError(f'mode must be "a" or "r", not {mode!r}')
         timeout = finite(timeout, "timeout")
+        if not os.fspath(path):
+            raise ValueError("path is empty")
         folder = os.path.abspath(os.fspath(path))
         model = None if embedder is None else ModelStamp.of(embedder)
         store = Store.open(folder, model, write=mode == "a", timeout=timeout)
@@ -239,11 +241,26 @@ class SemanticIndex:
             if vectors is not None:
                 yield vectors[begin : begin + BLOCK_ROWS]
             else:
-                assert self.embedder is not None
-                made = self._given_vectors(self.embedder.embed_documents(part), len(part), "the embedder's vectors")
-                if progress is not None:
-                    progress(begin + len(part), len(texts))
-                yield made
+                yield self._given_vectors(
+                    self._embed(part, begin, len(texts), progress), len(part), "the embedder's vectors"
+                )
+
+    def _embed(self, part: list[str], begin: int, n: int, progress: Progress | None) -> Float32:
+        """Vectors of some of `n` texts. The embedder may tell of its progress; the end of the part is told in any case."""
+        assert self.embedder is not None
+        if progress is None:
+            return self.embedder.embed_documents(part)
+        told = begin
+
+        def tell(done: int, _: int) -> None:
+            nonlocal told
+            told = begin + done
+            progress(told, n)
+
+        made = self.embedder.embed_documents(part, progress=tell)
+        if told < begin + len(part):
+            progress(begin + len(part), n)
+        return made
 
     def _given_vectors(self, embeddings: npt.ArrayLike, n: int, name: str = "embeddings") -> Float32:
         width = np.shape(embeddings)[-1] if np.ndim(embeddings) == 2 else None
@@ -448,9 +465,10 @@ class SemanticIndex:
             Text, or a vector, which has no lexical arm.
         where
             Only records that pass are ranked: {"wing": "work", "timestamp": {"$gte": 1.7e9}}. Names are metadata keys, or
-            turn_id, role, timestamp; operators $eq $ne $in $nin $gt $gte $lt $lte $exists, and $and $or $not around them.
+            turn_id, sentence_id, role, timestamp; operators $eq $ne $in $nin $gt $gte $lt $lte $exists, and $and $or $not around
+            them.
         lexical, vector
-            Which arms to ask. With both, ranks are fused; with one, its own score decides.
+            Which arms to ask. With both, their standard scores are fused; with one, its own score decides.
         context_position
             A sequence number where the talk is about (negative: from the end); records near it gain a little.
         """
@@ -481,6 +499,7 @@ class SemanticIndex:
                 position = context_position
                 if position is not None and position < 0:
                     position += tip.last_sequence + 1
+                k = min(k, tip.last_sequence)
                 found = search(
                     self._store.catalog, self._store.view, self.settings, vector=asked, text=text if lexical else None, k=k,
                     allowed=allowed_records(self._store.view, where, include_archived), position=position,

@@ -55,6 +55,8 @@ class Record:
         Id of the record that corrects this one.
     compacted_into
         Id of the summary that stands for this one.
+    reason
+        Of its being archived; empty for a live one.
     """
 
     id: str
@@ -71,6 +73,7 @@ class Record:
     status: Status = "live"
     superseded_by: str | None = None
     compacted_into: str | None = None
+    reason: str = ""
 
     @classmethod
     def of(cls, row: Row, state: State | None) -> Record:
@@ -90,6 +93,7 @@ class Record:
             status=STATUSES[state.status],
             superseded_by=None if state.superseded_by is None else state.superseded_by.hex(),
             compacted_into=None if state.compacted_into is None else state.compacted_into.hex(),
+            reason=state.reason,
         )
 
 
@@ -141,18 +145,21 @@ class Incoming:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def rows(self, first: int, ids: Sequence[bytes]) -> list[Row]:
+    def rows(self, first: int, ids: Sequence[bytes]) -> Iterator[Row]:
+        """One at a time: a million of them would need a few hundred megabytes."""
         columns = zip(
             range(first, first + len(self)), ids, self.texts, self.turn_ids, self.sentence_ids, self.roles, self.timestamps, self.metadata, self.n_tokens,
             strict=True,
         )  # fmt: skip
-        return [Row._make(values) for values in columns]
+        return map(Row._make, columns)
 
     def too_large(self) -> Iterator[int]:
         """Rows that are larger than a record may be."""
-        for i, parts in enumerate(zip(self.texts, self.turn_ids, self.roles, self.metadata, strict=True)):
-            n_characters = sum(map(len, parts))  # of at most 4 bytes: few records are worth a second look
-            if 4 * n_characters > MAX_RECORD_BYTES and sum(len(part.encode()) for part in parts) > MAX_RECORD_BYTES:
+        columns = self.texts, self.turn_ids, self.roles, self.metadata
+        if 4 * sum(max(map(len, column), default=0) for column in columns) <= MAX_RECORD_BYTES:  # at most 4 a character
+            return
+        for i, parts in enumerate(zip(*columns, strict=True)):
+            if sum(len(part.encode()) for part in parts) > MAX_RECORD_BYTES:
                 yield i
 
     def without(self, rows: set[int]) -> Incoming:

@@ -15,7 +15,6 @@ from hsca_fast.memory.records import Record, id_bytes, incoming
 from hsca_fast.memory.turns import Turn
 
 if TYPE_CHECKING:
-    from hsca_fast.memory.catalog import Row
     from hsca_fast.memory.index import SemanticIndex
 
 SUMMARY_ROLE = "summary"
@@ -84,12 +83,13 @@ class SessionView:
             new = replace(new, n_tokens=[record.n_tokens])
             vectors = index._given_vectors(np.asarray(record.vector)[None], 1, "the summary's vector")
 
-            def also(tip: Tip, rows: list[Row]) -> dict[str, int]:
+            def also(tip: Tip, first: int) -> dict[str, int]:
                 before = store.catalog.summaries(tip).get(record.id)
-                changed = store.catalog.put_summary(record.id, self._session_id, rows[0].sequence)
+                changed = store.catalog.put_summary(record.id, self._session_id, first)
                 changes = {"summaries_digest": tip.summaries_digest ^ changed}
                 if before is not None:
-                    states = self._replaced(before[1], rows[0].id)
+                    (row,) = store.catalog.rows_at([first])
+                    states = self._replaced(before[1], row.id)
                     digest = store.catalog.put_states(states, tip.generation + 1)
                     changes["states_digest"] = tip.states_digest ^ digest
                 return changes

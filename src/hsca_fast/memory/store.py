@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 
-from hsca_fast.memory.catalog import Catalog, Row, State, Tip, is_unfinished
+from hsca_fast.memory.catalog import Catalog, State, Tip, is_unfinished
 from hsca_fast.memory.records import Incoming
 from hsca_fast.memory.segments import Float32, SegmentWriter
 from hsca_fast.memory.store_files import (
@@ -32,6 +32,7 @@ from hsca_fast.memory.view import View
 from hsca_fast.vectors.guard import ModelStamp, check_model
 from hsca_fast.vectors.storage import DamagedIndexError
 
+_UNFINISHED_MANIFEST = f".{MANIFEST}."
 _INDEX_NOW = 512  # so many records are put into the full-text index by the append itself
 
 
@@ -72,12 +73,12 @@ class Store:
                 if model is None and not os.path.isdir(folder):
                     raise FileNotFoundError(f"{folder} is not there, and a new store needs an embedder")
                 os.makedirs(folder, exist_ok=True)
+                if not _is_free(folder):  # not even a lock is written to a folder of someone else's
+                    _manifest(folder, model)
                 lock = WriterLock(folder, timeout)
-                if not os.path.exists(os.path.join(folder, MANIFEST)):
+                if _is_free(folder):
                     _found(folder, model)
-            manifest = _manifest(folder)
-            if model is not None:
-                check_model(manifest.model, model, strict=True)
+            manifest = _manifest(folder, model)
             catalog = _catalog(folder, manifest, write=write)
             catalog.check(manifest.store_id, manifest.model)
             return cls(folder, manifest, catalog, lock)
@@ -139,9 +140,10 @@ class Store:
         tip: Tip,
         new: Incoming,
         pieces: Iterable[Float32],
-        also: Callable[[Tip, list[Row]], dict[str, int]] | None = None,
+        also: Callable[[Tip, int], dict[str, int]] | None = None,
     ) -> list[bytes]:
-        """Vectors, sync, commit; returns the ids. `also` writes more in the same commit and returns what it changes in the tip.
+        """Vectors, sync, commit; returns the ids. `also` writes more in the same commit and returns what it changes in the tip; it
+        is told the sequence number of the first record.
 
         The caller has the mutex since it read `tip`.
         """
@@ -152,7 +154,6 @@ class Store:
         given: dict[bytes, int] = {}
         if new.ids is not None:
             given = {id_: first + i for i, id_ in enumerate(ids) if int.from_bytes(id_[:8]) != first + i}
-        rows = new.rows(first, ids)
         if self._is_appending:
             raise RuntimeError("an append was begun by the embedder, or the progress, of another one of the same index")
         self._is_appending = True
@@ -167,9 +168,9 @@ class Store:
         }
         try:
             with self.writing() as tip:
-                changes["given_digest"] = tip.given_digest ^ self.catalog.insert(rows, blocks, given)
+                changes["given_digest"] = tip.given_digest ^ self.catalog.insert(new.rows(first, ids), blocks, given)
                 if also is not None:
-                    changes |= also(tip, rows)
+                    changes |= also(tip, first)
                 after = self.catalog.advance(tip, **changes)
                 if after.last_sequence - after.indexed <= _INDEX_NOW:
                     self.catalog.index_text(after)
@@ -217,16 +218,22 @@ def _new_ids(first: int, n: int) -> list[bytes]:
     return [data[at : at + 16] for at in range(0, 16 * n, 16)]
 
 
+def _is_free(folder: str) -> bool:
+    """Whether a new store may be made here. A folder with other things in it is none, and one without its manifest is not
+    begun anew."""
+    names = [name for name in os.listdir(folder) if name != LOCK and not name.startswith(_UNFINISHED_MANIFEST)]
+    if names and MANIFEST not in names:
+        raise DamagedIndexError(f"{folder} has no {MANIFEST} but is not empty ({', '.join(sorted(names)[:3])})")
+    return not names
+
+
 def _found(folder: str, model: ModelStamp | None) -> None:
-    """Make a new store. A folder with other things in it is none, and a store without its manifest is not begun anew."""
+    """Make a new store; whoever tried before was stopped."""
     if model is None:
         raise ValueError("a new store needs an embedder")
-    others = [name for name in os.listdir(folder) if name != LOCK]
-    for name in [name for name in others if name.startswith(f".{MANIFEST}.")]:  # whoever made the store was stopped
-        os.unlink(os.path.join(folder, name))
-        others.remove(name)
-    if others:
-        raise DamagedIndexError(f"{folder} has no {MANIFEST} but is not empty ({', '.join(sorted(others)[:3])})")
+    for name in os.listdir(folder):
+        if name.startswith(_UNFINISHED_MANIFEST):
+            os.unlink(os.path.join(folder, name))
     Manifest.new(model).write(folder)
 
 
@@ -249,8 +256,12 @@ def _catalog(folder: str, manifest: Manifest, *, write: bool) -> Catalog:
     return catalog
 
 
-def _manifest(folder: str) -> Manifest:
+def _manifest(folder: str, model: ModelStamp | None) -> Manifest:
+    """The manifest of a store whose vectors are this model's."""
     try:
-        return Manifest.read(folder)
+        manifest = Manifest.read(folder)
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(f"{folder} is not a store: it has no {MANIFEST}") from None
+    if model is not None:
+        check_model(manifest.model, model, strict=True)
+    return manifest

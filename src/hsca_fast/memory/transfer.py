@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from hsca_fast.files import replacing, sync_directory
-from hsca_fast.memory.catalog import STATUSES, Access, Row, State, Tip
+from hsca_fast.memory.catalog import STATUSES, Access, State, Tip
 from hsca_fast.memory.records import (
     Incoming,
     Record,
@@ -47,6 +47,7 @@ MAX_LINE_BYTES = 64 << 20
 _BATCH = 2000
 _SEAL = FORMAT + "-sha256"
 _FIELDS = tuple(field.name for field in fields(Record) if field.name != "sequence")
+_LATER_FIELDS = {"reason"}  # the first exports do not have it
 _NUMBER_FIELDS = ("sentence_id", "n_tokens", "reference_count", "timestamp", "last_access")
 _TEXT_FIELDS = tuple(name for name in _FIELDS if name not in _NUMBER_FIELDS)
 
@@ -69,12 +70,20 @@ def file_format(path: str | os.PathLike[str]) -> str:
 
 def export_store(index: SemanticIndex, path: str | os.PathLike[str], *, embeddings: bool, include_deleted: bool) -> int:
     """Writes the file, whole or not at all; returns how many records are in it."""
+    from hsca_fast.memory.index import SemanticIndex
+
     kind = file_format(path)
-    with index._store.reading() as tip:
-        last, n_accesses = tip.last_sequence, tip.n_accesses
-        status = index._store.view.status()[:last]
-        kept = np.flatnonzero(status < (3 if include_deleted else 2)) + 1
-        summaries = index._store.catalog.summaries(tip)
+    index._store.check_open()
+    # A reader of its own, in one transaction: nobody waits, and the file is one state of the store.
+    with SemanticIndex.open(index.path, embedder=None, mode="r") as reader, reader._store.reading() as tip:
+        return _export(reader, tip, path, kind, embeddings=embeddings, include_deleted=include_deleted)
+
+
+def _export(
+    index: SemanticIndex, tip: Tip, path: str | os.PathLike[str], kind: str, *, embeddings: bool, include_deleted: bool
+) -> int:
+    kept = np.flatnonzero(index._store.view.status() < (3 if include_deleted else 2)) + 1
+    summaries = index._store.catalog.summaries(tip)
     exported = set(kept.tolist())
     header = {
         "format": FORMAT,
@@ -85,7 +94,7 @@ def export_store(index: SemanticIndex, path: str | os.PathLike[str], *, embeddin
         "n_records": len(kept),
     }
     batches = _exported(index, kept.tolist(), embeddings)
-    extras = _extras(index, n_accesses, summaries, exported)
+    extras = _extras(index, tip.n_accesses, summaries, exported)
     with replacing(path) as stream:
         if kind == "jsonl":
             _write_jsonl(stream, header, batches, extras)
@@ -99,27 +108,24 @@ def _exported(
 ) -> Iterator[tuple[list[Record], Float32 | None]]:
     for begin in range(0, len(sequences), _BATCH):
         part = sequences[begin : begin + _BATCH]
-        with index._store.reading():
-            records = index._records(part)
-            vectors = index._store.view.segments().take(np.array(part, np.int64)) if embeddings else None
-        yield records, vectors
+        vectors = index._store.view.segments().take(np.array(part, np.int64)) if embeddings else None
+        yield index._records(part), vectors
 
 
 def _extras(
     index: SemanticIndex, n_accesses: int, summaries: dict[str, tuple[str, int]], exported: set[int]
 ) -> Iterator[dict[str, Any]]:
     """Accesses and names of summaries, of the records that are exported."""
-    with index._store.reading():
-        wanted = [sequence for _, sequence in summaries.values() if sequence in exported]
-        ids = {row.sequence: row.id.hex() for row in index._store.catalog.rows_at(wanted)}
+    catalog = index._store.catalog
+    wanted = [sequence for _, sequence in summaries.values() if sequence in exported]
+    ids = {row.sequence: row.id.hex() for row in catalog.rows_at(wanted)}
     for summary_id, (session, sequence) in summaries.items():
         if sequence in exported:
             yield {"summary": [summary_id, session, ids[sequence]]}
     for begin in range(0, n_accesses, _BATCH):
-        with index._store.reading():
-            accesses = index._store.catalog.accesses(begin, min(n_accesses, begin + _BATCH))
-            used = sorted({s for access in accesses for s in access.sequences if s in exported})
-            names = {row.sequence: row.id.hex() for row in index._store.catalog.rows_at(used)}
+        accesses = catalog.accesses(begin, min(n_accesses, begin + _BATCH))
+        used = sorted({s for access in accesses for s in access.sequences if s in exported})
+        names = {row.sequence: row.id.hex() for row in catalog.rows_at(used)}
         for access in accesses:
             yield {
                 "access": [access.at, access.query, access.session, [names[s] for s in access.sequences if s in names]]
@@ -284,10 +290,10 @@ def _append(index: SemanticIndex, new: Incoming, vectors: Float32 | None, states
             twice = known[0] if known else max(new.ids, key=new.ids.count)
             raise ImportRefusedError(f"the id {twice.hex()} is there twice")
 
-        def also(tip: Tip, rows: list[Row]) -> dict[str, int]:
+        def also(tip: Tip, first: int) -> dict[str, int]:
             numbered = [
-                State(row.sequence, *(getattr(state, name) for name in _STATE_REST))
-                for row, state in zip(rows, states, strict=True)
+                State(sequence, *(getattr(state, name) for name in _STATE_REST))
+                for sequence, state in enumerate(states, start=first)
             ]
             changed = [state for state in numbered if state != State(state.sequence)]
             return {"states_digest": tip.states_digest ^ store.catalog.put_states(changed, tip.generation + 1)}
@@ -323,7 +329,7 @@ def _add_extras(index: SemanticIndex, extras: list[dict[str, Any]]) -> None:
 def _incoming(batch: list[dict[str, Any]], row: int) -> Incoming:
     columns: dict[str, list[Any]] = {name: [] for name in _FIELDS}
     for i, record in enumerate(batch, start=row):
-        if not isinstance(record, dict) or record.keys() - {"vector"} != set(_FIELDS):
+        if not isinstance(record, dict) or record.keys() - {"vector"} | _LATER_FIELDS != set(_FIELDS):
             raise ImportRefusedError(f"record {i} does not have just the fields of a record")
         where = f"record {i}: "
         columns["id"].append(id_bytes(record["id"], where + "id"))
@@ -356,7 +362,7 @@ def _state(record: dict[str, Any], row: int) -> State:
         whole(record["reference_count"], where + "reference_count"),
         None if last is None else finite(last, where + "last_access"),
         STATUSES.index(record["status"]),
-        "",
+        checked_text(record.get("reason", ""), where + "reason"),
         other("superseded_by"),
         other("compacted_into"),
     )
@@ -429,14 +435,14 @@ def _read_parquet(stream: BinaryIO) -> _Source:
     pa, pq = _pyarrow()
     try:
         # Repeated text stays one text until it was weighed: a few kilobytes of Parquet can stand for terabytes.
-        file = pq.ParquetFile(stream, page_checksum_verification=True, read_dictionary=list(_TEXT_FIELDS))
+        there = set(pq.read_schema(stream).names)
+        as_codes = [name for name in _TEXT_FIELDS if name in there]
+        file = pq.ParquetFile(stream, page_checksum_verification=True, read_dictionary=as_codes)
         metadata = file.schema_arrow.metadata or {}
         told = metadata.get(FORMAT.encode(), b"null")
         if told != b"null" and hashlib.sha256(told).hexdigest().encode() != metadata.get(_SEAL.encode()):
             raise ImportRefusedError("its checksum does not match: the file is damaged")
         header = _header(json.loads(told))
-    except KeyError as error:  # of a column
-        raise ImportRefusedError(f"it is not an export: it has no column {error}") from None
     except (pa.ArrowException, OSError) as error:
         raise ImportRefusedError(f"it is not a Parquet file: {error}") from None
     if file.metadata.num_rows != header["n_records"]:
