@@ -227,6 +227,26 @@ def test_missing_parser_names_the_extra(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("value", "warning"),
+    [
+        (" {a: 1}", "hop_targets in the front matter is no list of ids: '{a: 1}'"),
+        (" *others", "hop_targets in the front matter is no list of ids: '*others'"),
+        (" |\n  a", "hop_targets in the front matter is no list of ids: '|'"),
+    ],
+)
+def test_what_is_no_list_of_hop_targets_is_told(value, warning):
+    document = partition_document(f"---\nhop_targets:{value}\n---\nlore\n")
+    assert document.variant[0].hop_targets == ()
+    assert document.warnings == (warning,)
+
+
+def test_hop_targets_given_twice_are_told():
+    document = partition_document("---\nhop_targets: [a]\nhop_targets: [b]\n---\nlore\n")
+    assert document.variant[0].hop_targets == ("a",)
+    assert document.warnings == ("hop_targets is in the front matter more than once; the first was read",)
+
+
+@pytest.mark.parametrize(
     ("value", "targets", "warning"),
     [
         (" a # note", ["a"], None),

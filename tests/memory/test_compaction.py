@@ -388,6 +388,11 @@ def test_long_chains_of_summaries_need_no_stack():
 # ---- edges
 
 
+def test_an_index_is_not_a_session():
+    with pytest.raises(TypeError, match=r"index must be the store of one session, as SemanticIndex.session\(name\)"):
+        compact_session(object(), keep_recent=0)
+
+
 def test_nothing_to_compact():
     assert compact(MemoryStore([])).clusters == ()
     assert compact(MemoryStore(session(3))).clusters == ()

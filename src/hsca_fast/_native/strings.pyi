@@ -1,6 +1,10 @@
 from typing import Any, final
 
+import numpy as np
+import numpy.typing as npt
+
 def encode(text: str) -> tuple[bytes, int]: ...
+def text_lengths(texts: list[Any] | tuple[Any, ...], out: npt.NDArray[np.int64]) -> None: ...
 
 @final
 class StringColumn:

@@ -29,6 +29,7 @@ INLINE_PIECE = 4096
 
 _FENCE_OPEN = re.compile(r"---[ \t]*\n")
 _FENCE_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.M)
+_NO_HOP_VALUE = frozenset("{*&!|>")  # YAML's mappings, aliases, tags and blocks of text; no id in them was meant as one
 _HOP_KEY = re.compile(r"^hop_targets[ \t]*:[ \t]*", re.M)
 _HOP_ENTRY = re.compile(r"[ \t]*-[ \t]+")
 _HOP_REMARK = re.compile(r"[ \t]*(?:#.*)?(?:\n|\Z)")
@@ -204,6 +205,11 @@ def _hop_targets(front_matter: str, warnings: list[str]) -> tuple[str, ...]:
     if key is None:
         return ()
     value = front_matter[key.end() :]
+    if _HOP_KEY.search(front_matter, key.end()):
+        warnings.append("hop_targets is in the front matter more than once; the first was read")
+    if value[:1] in _NO_HOP_VALUE:
+        warnings.append(f"hop_targets in the front matter is no list of ids: {value.partition(chr(10))[0].strip()!r}")
+        return ()
     entries = []
     if value.startswith("["):
         at, is_closed = 1, False

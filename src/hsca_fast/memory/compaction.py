@@ -263,7 +263,7 @@ def compact_session(
     Parameters
     ----------
     index
-        The session's store.
+        The session's store: `SemanticIndex.session(name)`, or anything that offers `CompactionStore`.
     keep_recent
         This many of the latest turns are never touched; pass at least the length of the recent tail.
     target_size
@@ -285,6 +285,10 @@ def compact_session(
     CompactionError
         A summary did not read back as written, or its id belongs to other sources. Its sources stay unmarked.
     """
+    if not hasattr(index, "session_turns"):
+        raise TypeError(
+            f"index must be the store of one session, as SemanticIndex.session(name) is, not {type(index).__name__}"
+        )
     if isinstance(keep_recent, bool) or not isinstance(keep_recent, int) or keep_recent < 0:
         raise ValueError(f"keep_recent must be an int of at least 0, not {keep_recent!r}")
     max_tokens = checked_count("max_tokens", max_tokens)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from hsca_fast._native import ranking as _native
 from hsca_fast._native.inputs import Texts, string_columns, thread_count
+from hsca_fast._native.strings import text_lengths
 
 TokenKind = Literal["host", "sidecar", "fitted"]
 
@@ -49,8 +50,18 @@ def estimate_tokens(text_or_texts: Texts | str, *, kind: TokenKind = "host", thr
     n_threads = thread_count(threads)
     if isinstance(text_or_texts, str):
         return int(estimate_tokens([text_or_texts], kind=kind)[0])
+    if kind == "sidecar" and isinstance(text_or_texts, (list, tuple)):
+        return _sidecar_tokens(text_or_texts)
     n, columns = string_columns(text_or_texts)
     tokens = np.empty(n, np.int32)
     for start, column in columns:
         _native.estimate_tokens(column, kind, n_threads, tokens[start : start + len(column)])
     return tokens
+
+
+def _sidecar_tokens(texts: list[str] | tuple[str, ...]) -> npt.NDArray[np.int32]:
+    """The rule needs no more than the lengths, which Python strings know: the characters are not read."""
+    lengths = np.empty(len(texts), np.int64)
+    text_lengths(texts, lengths)
+    lengths >>= 2
+    return lengths.clip(1, np.iinfo(np.int32).max, out=lengths).astype(np.int32)
