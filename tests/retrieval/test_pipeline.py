@@ -206,6 +206,11 @@ def test_an_empty_index(tmp_path):
     with open_index(tmp_path / "index") as index:
         found = pipeline(index, EVERYTHING).run("lamp", explain=True, candidate_trace=True)
         assert (found.results, found.truncated, found.pipeline_trace["total_candidates_in"]) == ([], False, 0)
+        assert found.warnings == ["the store has no live record"]
+        index.append(["a lamp"], metadata={"wing": "work"})
+        missed = pipeline(index).run("lamp", where={"wing": "home"})
+        assert missed.warnings == ["the store has no live record that passes the filter"]
+        assert pipeline(index).run("lamp", k=0).warnings == []
 
 
 def test_a_query_of_a_megabyte(busy):
@@ -233,6 +238,7 @@ def test_k(busy, k):
             "profile must be a RetrievalProfile, a name or None",
         ),
         ({"query": "lamp", "now": float("nan")}, ValueError, "now must be finite"),
+        ({"query": "a\ud800"}, ValueError, "query has the lone surrogate"),
     ],
 )
 def test_bad_arguments(busy, arguments, error, message):
