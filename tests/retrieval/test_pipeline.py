@@ -100,6 +100,18 @@ def test_parts_sum_to_the_score_exactly(busy):
     } <= seen
 
 
+def test_each_kind_of_evidence_has_its_own_part(busy):
+    """A word that matched counts for a record, not against it."""
+    index, _ = busy
+    found = pipeline(index, RetrievalProfile(axes_enabled=())).run("lamp oil", explain=True, dry_run=True)
+    assert any(each.lexical for each in found.results)
+    for each in found.results:
+        parts = each.score_breakdown
+        assert parts["cosine_similarity"] == pytest.approx(blended_relevance(each.cosine, 0.0))
+        assert parts["lexical_match"] == pytest.approx(blended_relevance(0.0, each.lexical or 0.0))
+        assert parts["lexical_match"] >= 0.0
+
+
 def test_dx_flags_off_identical_results(busy):
     index, _ = busy
     rng = np.random.default_rng(6)
