@@ -100,6 +100,18 @@ def test_parts_sum_to_the_score_exactly(busy):
     } <= seen
 
 
+def test_each_kind_of_evidence_has_its_own_part(busy):
+    """A word that matched counts for a record, not against it."""
+    index, _ = busy
+    found = pipeline(index, RetrievalProfile(axes_enabled=())).run("lamp oil", explain=True, dry_run=True)
+    assert any(each.lexical for each in found.results)
+    for each in found.results:
+        parts = each.score_breakdown
+        assert parts["cosine_similarity"] == pytest.approx(blended_relevance(each.cosine, 0.0))
+        assert parts["lexical_match"] == pytest.approx(blended_relevance(0.0, each.lexical or 0.0))
+        assert parts["lexical_match"] >= 0.0
+
+
 def test_dx_flags_off_identical_results(busy):
     index, _ = busy
     rng = np.random.default_rng(6)
@@ -206,6 +218,11 @@ def test_an_empty_index(tmp_path):
     with open_index(tmp_path / "index") as index:
         found = pipeline(index, EVERYTHING).run("lamp", explain=True, candidate_trace=True)
         assert (found.results, found.truncated, found.pipeline_trace["total_candidates_in"]) == ([], False, 0)
+        assert found.warnings == ["the store has no live record"]
+        index.append(["a lamp"], metadata={"wing": "work"})
+        missed = pipeline(index).run("lamp", where={"wing": "home"})
+        assert missed.warnings == ["the store has no live record that passes the filter"]
+        assert pipeline(index).run("lamp", k=0).warnings == []
 
 
 def test_a_query_of_a_megabyte(busy):
@@ -233,6 +250,7 @@ def test_k(busy, k):
             "profile must be a RetrievalProfile, a name or None",
         ),
         ({"query": "lamp", "now": float("nan")}, ValueError, "now must be finite"),
+        ({"query": "a\ud800"}, ValueError, "query has the lone surrogate"),
     ],
 )
 def test_bad_arguments(busy, arguments, error, message):

@@ -7,6 +7,7 @@ from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 from hsca_fast.fields import finite
+from hsca_fast.memory.records import checked_text
 from hsca_fast.retrieval.evidence import Notebook
 from hsca_fast.retrieval.profile import RetrievalProfile
 from hsca_fast.retrieval.run import Run
@@ -85,7 +86,7 @@ def check_packet(packet: Mapping[str, Any], store: RetrievalStore) -> Packet:
         results = [[str(each), float(score)] for each, score in packet["results"]]
         limit = packet["max_tokens"]
         read = Packet(
-            _checked_text(packet["query"]),
+            checked_text(packet["query"], "query"),
             profile,
             as_count(packet["k"], "k"),
             None if limit is None else as_count(limit, "max_tokens"),
@@ -99,12 +100,6 @@ def check_packet(packet: Mapping[str, Any], store: RetrievalStore) -> Packet:
         mine, other = (f"{stamp.name} ({stamp.dim}, {stamp.fingerprint})" for stamp in (store.model, model))
         raise PacketError(f"the packet is of model {other}, not of {mine}")
     return read
-
-
-def _checked_text(query: object) -> str:
-    if not isinstance(query, str):
-        raise TypeError(f"query must be str, not {type(query).__name__}")
-    return query
 
 
 def _checked_evidence(evidence: object) -> Mapping[str, Any]:

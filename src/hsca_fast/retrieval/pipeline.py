@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from hsca_fast.fields import finite
+from hsca_fast.memory.records import checked_text
 from hsca_fast.memory.summarizer import Summarizer
 from hsca_fast.ranking.costs import CountTokens
 from hsca_fast.retrieval.access import AccessReader
@@ -191,8 +192,7 @@ class RetrievalPipeline:
         RetrievalError
             The store did not answer. Any other phase that fails is left out: the trace and a warning name it.
         """
-        if not isinstance(query, str):
-            raise TypeError(f"query must be str, not {type(query).__name__}")
+        query = checked_text(query, "query")
         resolved = self.resolve(profile)
         records = RecordCache(self.index)
         evidence = Notebook(LiveEvidence(self.index, self._embedder, self._reader, records))
@@ -392,6 +392,8 @@ class RetrievalPipeline:
             run.warnings.append("the query is empty: nothing was looked for")
             run.stopped = True
         elif run.asked.pool_size == 0:
+            if run.k:
+                run.warnings.append("the store has no live record" + " that passes the filter" * bool(run.asked.where))
             run.stopped = True
         for phase in self._phases:
             if run.stopped or not phase.wanted(run.profile):

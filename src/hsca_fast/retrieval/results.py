@@ -129,8 +129,8 @@ def _left_out(run: Run, breakdowns: Mapping[int, dict[str, float]]) -> list[dict
     for row, drop in run.drops.items():
         entry = {"drawer_id": run.pool.ids[row], "dropped_at": drop.phase, "reason": drop.reason, **drop.more}
         if run.explain:
-            parts = breakdowns[row]
-            entry["score_at_drop"] = {name: value for name, value in parts.items() if value and name != "final_score"}
-            entry["score_at_drop"]["partial_score"] = parts["final_score"]
+            parts = {name: value for name, value in breakdowns[row].items() if value}
+            parts["partial_score"] = parts.pop("final_score", 0.0)
+            entry["score_at_drop"] = parts
         entries.append(entry)
     return entries

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ COMPONENTS = (
     "wing_diversity_penalty",
     "pinned_boost",
 )
+_BREAKDOWN = (*COMPONENTS, "final_score")
 
 
 def on_grid(values: Scores) -> Scores:
@@ -72,8 +73,7 @@ class _Move:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(NamedTuple):
     """Why a candidate is not among the results."""
 
     phase: str
@@ -242,17 +242,15 @@ class Run:
 
     def breakdowns(self, rows: Sequence[int]) -> list[dict[str, float]]:
         """What the score of each row is made of; the parts sum to `final_score` exactly."""
-        parts = np.zeros((len(COMPONENTS), len(self.pool)))
+        parts = np.zeros((len(_BREAKDOWN), len(self.pool)))
+        parts[-1] = self.score
         for move in self._moves:
             of_component = parts[COMPONENTS.index(move.component)]
             if move.rows is None:
                 of_component[: len(move.deltas)] += move.deltas
             else:
                 of_component[move.rows] += move.deltas
-        return [
-            dict(zip((*COMPONENTS, "final_score"), (*values, score), strict=True))
-            for values, score in zip(parts[:, rows].T.tolist(), self.score[rows].tolist(), strict=True)
-        ]
+        return [dict(zip(_BREAKDOWN, values, strict=True)) for values in parts[:, rows].T.tolist()]
 
     def events(self, row: int) -> list[ScoreEvent]:
         """Everything that moved the score of a row."""

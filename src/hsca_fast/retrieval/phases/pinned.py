@@ -6,6 +6,7 @@ import numpy as np
 
 from hsca_fast.ranking import fit_budget
 from hsca_fast.ranking.costs import token_costs
+from hsca_fast.ranking.relevance import blended_relevance
 from hsca_fast.retrieval.evidence import Recalled
 from hsca_fast.retrieval.phases.phase import Phase
 from hsca_fast.retrieval.profile import RetrievalProfile
@@ -31,8 +32,8 @@ class Pinned(Phase):
             if row is None or row not in run.order:
                 if row is None:
                     (row,) = run.add_candidates([Recalled(each, cosine, None)]).tolist()
-                    own = np.array([row])
-                    run.move(self.name, "cosine_similarity", np.array([max(cosine, 0.0)]), "cosine with the query", own)
+                    relevance = blended_relevance([cosine], [0.0])
+                    run.move(self.name, "cosine_similarity", relevance, "cosine with the query", np.array([row]))
                 run.drops.pop(row, None)
                 run.only_pinned.add(row)
             rows.append(row)

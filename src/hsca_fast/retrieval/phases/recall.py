@@ -28,7 +28,7 @@ class Recall(Phase):
             run.unit_vectors()  # read here, with the rest
         cosine = np.array([each.cosine or 0.0 for each in recalled])
         lexical = np.array([each.lexical or 0.0 for each in recalled])
-        run.move(self.name, "cosine_similarity", cosine.clip(0.0, 1.0), "cosine with the query")
+        run.move(self.name, "cosine_similarity", blended_relevance(cosine, 0.0 * lexical), "cosine with the query")
         relevance = blended_relevance(cosine, lexical)
         run.move(self.name, "lexical_match", relevance, "words of the query, by BM25")
         own = [row for row, each in enumerate(recalled) if not each.via]
