@@ -16,7 +16,7 @@ import pytest
 from hsca_fast import ArrowScorer, EngineError, InputError, OutputExistsError, ScoringConfig, score_dataset
 from hsca_fast.cli import main
 from hsca_fast.corpus import dataset, partition
-from hsca_fast.corpus.engines import engine, failed
+from hsca_fast.corpus.engines import engine, failed, local
 from hsca_fast.corpus.partition import Partition, PartitionResult, PartitionScorer, read_receipt
 
 SENTENCES = "The river rose. The bridge held the river back. Perhaps the bridge would fall, {i} said."
@@ -215,6 +215,15 @@ def test_foreign_files_are_neither_removed_nor_left_in_the_output(corpus, tmp_pa
     assert names(out)[-1] == "notes.txt"
 
 
+def test_resume_does_not_replace_a_file_of_somebody_else(corpus, tmp_path):
+    mine = tmp_path / "out" / "lang=en" / "a.parquet"
+    mine.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"text": ["mine"]}), mine)
+    with pytest.raises(OutputExistsError, match=r"a\.parquet is not the work of an earlier run"):
+        score_dataset(corpus, tmp_path / "out", resume=True)
+    assert pq.read_table(mine)["text"].to_pylist() == ["mine"]
+
+
 def test_a_file_gone_from_the_input_is_not_left_in_the_output(corpus, tmp_path):
     score_dataset(corpus, tmp_path / "out")
     (corpus / "lang=en" / "b.parquet").unlink()
@@ -340,6 +349,7 @@ def test_wrong_columns(corpus, tmp_path, table, message, name, capsys):
         (["--engine", "local", "-o", "OUT", "--address", "x:1"], "'local' has no address"),
         (["--engine", "local", "-o", "IN/out"], "lie in one another"),
         (["--engine", "local", "-o", "."], "lie in one another"),
+        (["-", "--engine", "local", "-o", "OUT"], "--engine reads files, not standard input"),
         (["--resume"], "--resume needs --engine"),
         (["--workers", "2"], "--workers needs --engine"),
         (["--engine", "local", "-o", "OUT", "--window", "1"], "--window must be between"),
@@ -365,6 +375,75 @@ def test_nothing_to_read(tmp_path, capsys):
     assert run(tmp_path / "gone.parquet", "-o", tmp_path / "out", "--engine", "local") == 1
     assert "gone.parquet: No such file or directory" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_names_in_capitals_leave_no_hole(corpus, tmp_path):
+    (corpus / "lang=pl" / "c.parquet").rename(corpus / "lang=pl" / "C.PARQUET")
+    assert [p.name for p in score_dataset(corpus, tmp_path / "out").partitions][-1] == "lang=pl/C.PARQUET"
+    assert score_dataset(corpus, tmp_path / "out", resume=True).partitions[-1].was_done
+
+
+def test_texts_that_are_all_null_have_no_type(corpus, tmp_path):
+    pq.write_table(pa.table({"id": [1, 2], "text": pa.nulls(2)}), corpus / "lang=pl" / "c.parquet")
+    report = score_dataset(corpus, tmp_path / "out")
+    assert [(p.n_rows, p.n_null, p.error) for p in report.partitions][-1] == (2, 2, "")
+    written = pq.read_table(tmp_path / "out" / "lang=pl" / "c.parquet", partitioning=None)
+    assert written["layer1_score"].to_pylist() == [None, None]
+
+
+def test_an_output_that_is_a_file(corpus, tmp_path, capsys):
+    (tmp_path / "out").write_text("mine")
+    assert run(corpus, "-o", tmp_path / "out", "--engine", "local") == 3
+    assert "out: it is a file, and a directory is needed" in capsys.readouterr().err
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_an_engine_that_does_not_start_leaves_the_output_empty(corpus, tmp_path, monkeypatch):
+    def unreachable(score, partitions, *, workers, address):
+        raise EngineError("nobody there")
+        yield
+
+    monkeypatch.setattr(dataset, "engine_named", lambda name: unreachable)
+    with pytest.raises(EngineError, match="nobody there"):
+        score_dataset(corpus, tmp_path / "out")
+    monkeypatch.undo()
+    assert score_dataset(corpus, tmp_path / "out").failed == ()
+
+
+def test_many_partitions_are_not_all_waited_for_at_once(monkeypatch):
+    most = 0
+    wait = local.wait
+
+    def counted(running, **options):
+        nonlocal most
+        most = max(most, len(running))
+        return wait(running, **options)
+
+    monkeypatch.setattr(local, "wait", counted)
+    partitions = [Partition(str(i), "", "", 0, 0) for i in range(100)]
+    results = local.run(lambda p, stop: PartitionResult(p.name), partitions, workers=3, address=None)
+    assert sorted(int(result.name) for result in results) == list(range(100))
+    assert most <= 6
+
+
+def test_partitions_under_way_stop_when_the_caller_leaves(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(partition, "rows_per_batch", lambda *_: 1)
+    batches = []
+
+    def leave(scorer, batch):
+        batches.append(batch)
+        if len(batches) == 3:
+            raise KeyboardInterrupt  # as if pressed in the main thread: what waits for the workers is interrupted
+        time.sleep(0.01)
+        return score_batch(scorer, batch)
+
+    score_batch = ArrowScorer.score_batch
+    monkeypatch.setattr(ArrowScorer, "score_batch", leave)
+    monkeypatch.setattr(local, "failed", lambda partition, error: (_ for _ in ()).throw(error))
+    with pytest.raises(KeyboardInterrupt):
+        score_dataset(corpus, tmp_path / "out", workers=2)
+    assert len(batches) < 12  # of 100
+    assert not [name for name in names(tmp_path / "out") if "lang=en" in name]
 
 
 def test_two_files_of_one_name(corpus, tmp_path):
@@ -435,7 +514,7 @@ def test_workers_overlap(corpus, tmp_path, monkeypatch):
     """Two partitions are under way at the same time when two workers are asked for."""
     under_way, most = 0, 0
 
-    def slowly(self, partition):
+    def slowly(self, partition, stop):
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)

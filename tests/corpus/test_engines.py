@@ -160,6 +160,14 @@ def test_no_dask_scheduler(corpus, tmp_path):
 
 
 @pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed")
+@pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
+def test_no_ray_cluster(corpus, tmp_path, address):
+    with pytest.raises(EngineError, match=f"no Ray cluster can be reached at '{address}': .*refused"):
+        score_dataset(corpus, tmp_path / "out", engine="ray", address=address)
+    assert not list((tmp_path / "out").iterdir())
+
+
 def test_no_java(corpus, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)

@@ -66,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
     from hsca_fast.corpus.readers import InputError
 
     _refuse(args, _OF_STREAMS, "is not for --engine, which reads and writes Parquet")
+    if "-" in args.paths:
+        raise UsageError("--engine reads files, not standard input")
     if args.output in (None, "-"):
         raise UsageError("--engine needs an output directory: -o OUT")
     workers = args.workers if args.workers is not None else int(args.engine == "local")

@@ -38,7 +38,7 @@ class ArrowScorer:
     config
         Options of the scorer; the default is `ScoringConfig()`.
     text_column
-        The column of texts: any string type, plain or dictionary-encoded.
+        The column of texts: any string type, plain or dictionary-encoded, or nothing but nulls.
     tags
         "list": columns `domain_tags` and `nuance_flags`, list<string>; "bits": `domain_bits` and `nuance_bits`, bit masks.
     threads
@@ -110,6 +110,8 @@ class ArrowScorer:
         texts = column_of(self.text_column)
         if pa.types.is_dictionary(texts.type):
             texts = texts.cast(texts.type.value_type)
+        if pa.types.is_null(texts.type):
+            texts = texts.cast(pa.string())
         texts, n_replaced = _valid_utf8(texts)
         scores = score_silently(texts, self.config, self.threads)
         columns = self._columns(scores)
@@ -149,7 +151,8 @@ def check_text_column(schema: pa.Schema, name: str) -> None:
         raise ValueError(f"more than one column {name!r}")
     kind = schema.field(name).type
     text_type = kind.value_type if types.is_dictionary(kind) else kind
-    if not (types.is_string(text_type) or types.is_large_string(text_type) or types.is_string_view(text_type)):
+    is_text = types.is_string(text_type) or types.is_large_string(text_type) or types.is_string_view(text_type)
+    if not (is_text or types.is_null(text_type)):  # a file whose texts are all null has lost their type
         raise TypeError(f"column {name!r} has type {kind}, expected text")
 
 

@@ -19,8 +19,9 @@ from typing import Any
 from hsca_fast._native.inputs import thread_count
 from hsca_fast.config import ScoringConfig
 from hsca_fast.corpus.arrow import ArrowScorer, require_pyarrow
+from hsca_fast.corpus.engines import EngineError
 from hsca_fast.corpus.engines import engine as engine_named
-from hsca_fast.corpus.partition import Partition, PartitionResult, PartitionScorer, read_receipt
+from hsca_fast.corpus.partition import Partition, PartitionResult, PartitionScorer, is_parquet, read_receipt
 from hsca_fast.corpus.readers import InputError, display_name, find_files
 from hsca_fast.files import replacing
 from hsca_fast.text.models import nuance_models_of
@@ -154,6 +155,8 @@ def score_dataset(
     if resume and overwrite:
         raise ValueError("resume and overwrite exclude each other")
     n_workers = thread_count(workers)
+    if engine == "local" and address is not None:
+        raise EngineError(f"the engine 'local' has no address, so not {address!r}")
     run = engine_named(engine)
     scorer = ArrowScorer() if scorer is None else scorer
     kept = None if columns is None else tuple(columns)
@@ -181,7 +184,8 @@ def score_dataset(
             results.setdefault(partition.name, PartitionResult(partition.name, error="the engine ended without it"))
     finally:
         _remove_temporary(output)
-        _write_manifest(output, settings, results)
+        if results:  # else the engine did not start, and the directory stays as it was
+            _write_manifest(output, settings, results)
     return DatasetReport(tuple(results[name] for name in sorted(results)), time.monotonic() - started)
 
 
@@ -194,7 +198,7 @@ def find_partitions(sources: Sequence[str | os.PathLike[str]], output: str) -> l
             raise ValueError(f"{output!r} and {path!r} lie in one another; the output would be taken for input")
         is_folder = os.path.isdir(path)
         root = path if is_folder else os.path.dirname(path)
-        files = [f for f in find_files([path], on_error=_pass_over) if not is_folder or f.endswith(_EXTENSION)]
+        files = [f for f in find_files([path], on_error=_pass_over) if not is_folder or _is_parquet(f)]
         if not files:
             raise InputError(display_name(os.fspath(given)), f"no {_EXTENSION} files in this directory")
         for file in files:
@@ -210,6 +214,10 @@ def find_partitions(sources: Sequence[str | os.PathLike[str]], output: str) -> l
     if not partitions:
         raise ValueError("source is empty")
     return list(partitions.values())
+
+
+def _is_parquet(path: str) -> bool:
+    return path.lower().endswith(_EXTENSION)
 
 
 def _pass_over(error: InputError) -> None:
@@ -237,12 +245,15 @@ def _prepare(
     output: str, partitions: Sequence[Partition], job: str, *, resume: bool, overwrite: bool
 ) -> dict[str, PartitionResult]:
     """Make `output` ready, and find what is done already."""
-    os.makedirs(output, exist_ok=True)
+    try:
+        os.makedirs(output, exist_ok=True)
+    except FileExistsError as error:
+        raise NotADirectoryError(error.errno, "it is a file, and a directory is needed", output) from error
     if os.listdir(output) and not (resume or overwrite):
         raise OutputExistsError(f"{output} is not empty: resume to go on with it, overwrite to begin again")
     _remove_temporary(output)
     planned = {partition.target: partition for partition in partitions}
-    found = [path for path in _files(output) if path.endswith(_EXTENSION) or path in planned]
+    found = [path for path in _files(output) if _is_parquet(path) or path in planned]
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
         receipts = dict(zip(found, pool.map(read_receipt, found), strict=True))
     if overwrite:
@@ -257,7 +268,9 @@ def _prepare(
         if path not in planned:
             raise OutputExistsError(f"{path} has no file of the input that it could come from; remove it first")
         if receipt is None:
-            continue  # whatever it is, it is not complete; it will be replaced
+            if is_parquet(path):  # ours are whole only with a receipt
+                raise OutputExistsError(f"{path} is not the work of an earlier run; remove it first")
+            continue  # half of a file; it will be replaced
         if receipt.job != job:
             raise OutputExistsError(f"{path} was scored with other settings (see {MANIFEST}); overwrite to begin again")
         if receipt.is_of(planned[path]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -113,19 +114,22 @@ class PartitionScorer:
     strict: bool = False
     job: str = ""
 
-    def __call__(self, partition: Partition) -> PartitionResult:
-        """Write the scored partition: all of it under its name, or nothing. What went wrong is told in the result."""
+    def __call__(self, partition: Partition, stop: threading.Event | None = None) -> PartitionResult:
+        """Write the scored partition: all of it under its name, or nothing. What went wrong is told in the result.
+
+        Once `stop` is set, nothing more is scored.
+        """
         import pyarrow as pa
 
         started = time.monotonic()
         try:
             try:
-                result = self._run(partition, {})
+                result = self._run(partition, {}, stop)
             except _DamagedGroupError:
                 if self.strict:
                     raise
                 # Some rows of the damaged group may be written already. Damage is rare, so begin again without it.
-                result = self._run(partition, self._damaged_groups(partition))
+                result = self._run(partition, self._damaged_groups(partition), stop)
         except _OutputError as error:
             return PartitionResult(partition.name, error=f"cannot write it: {error}", is_output_error=True)
         except InputError as error:
@@ -138,7 +142,7 @@ class PartitionScorer:
         """Raises if data of this `schema` cannot be scored so."""
         self._written(schema)
 
-    def _run(self, partition: Partition, damaged: Mapping[int, str]) -> PartitionResult:
+    def _run(self, partition: Partition, damaged: Mapping[int, str], stop: threading.Event | None) -> PartitionResult:
         n_rows = n_null = n_replaced = n_text_bytes = 0
         failures = Failures()
         with _open(partition.source) as file:
@@ -148,6 +152,8 @@ class PartitionScorer:
             with _writing(partition.target, schema, self.scorer.text_column) as writer, ThreadPoolExecutor(1) as reader:
                 coming = reader.submit(next, batches, None)
                 while (batch := coming.result()) is not None:
+                    if stop is not None and stop.is_set():
+                        raise InputError(partition.source, "the run was stopped before it was done")
                     coming = reader.submit(next, batches, None)
                     scored, scores = self.scorer.score_batch(batch)
                     writer.write(scored if self.columns is None else scored.select(schema.names))
@@ -273,6 +279,18 @@ def read_receipt(path: str) -> Receipt | None:
         return Receipt(**{**fields, "result": result_from_json(fields["result"])})
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
         return None
+
+
+def is_parquet(path: str) -> bool:
+    """Whether a Parquet file ends here as it should, whoever wrote it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        pq.read_metadata(path)
+    except (OSError, ValueError, pa.ArrowException):
+        return False
+    return True
 
 
 def result_from_json(fields: Mapping[str, Any]) -> PartitionResult:

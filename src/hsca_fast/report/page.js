@@ -104,16 +104,20 @@ const startReader = (reader, snapshots) => {
     show(event.points[0].customdata);
     reader.scrollIntoView({ block: "nearest" });
   });
-  draw(figures.find(([place]) => place === "curves"));
-  curves.on("plotly_click", (event) => showChunk(Math.round(event.points[0].x)));
+  // The curves of ten thousand chunks take a while; the reader does not wait for them.
+  setTimeout(() => {
+    draw(figures.find(([place]) => place === "curves"));
+    curves.on("plotly_click", (event) => showChunk(Math.round(event.points[0].x)));
+  }, 20);
   show(0);
   dark.addEventListener("change", () => outline(shown));
 };
 
 const reader = document.getElementById("reader");
 if (reader) {
+  const texts = unpacked("snapshots"); // beside the drawing
   draw(figures[0]);
-  unpacked("snapshots").then(
+  texts.then(
     (snapshots) => {
       startReader(reader, snapshots);
       ready();

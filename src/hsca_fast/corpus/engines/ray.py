@@ -8,6 +8,7 @@ with `map_dataset`.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Generator, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from hsca_fast.corpus.partition import Partition, PartitionResult, PartitionScor
 
 # A worker that dies takes its partition with it: the task is tried again on another.
 _RETRIES = 3
+_CONNECT_SECONDS = 10.0
 
 
 def run(
@@ -30,6 +32,7 @@ def run(
     is_ours = not ray.is_initialized()
     if is_ours:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        _check_reachable(address)
         options: dict[str, Any] = {"address": address} if address else {"num_cpus": workers * n_threads}
         try:
             ray.init(
@@ -58,6 +61,17 @@ def run(
     finally:
         if is_ours:
             ray.shutdown()
+
+
+def _check_reachable(address: str | None) -> None:
+    """Ray itself tries for more than five minutes before it says so."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        return  # "auto", "local", or for Ray to understand
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise EngineError(f"no Ray cluster can be reached at {address!r}: {error}") from error
 
 
 def _score(score: PartitionScorer, partition: Partition) -> PartitionResult:
