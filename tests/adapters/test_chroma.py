@@ -42,6 +42,16 @@ def test_a_collection_remembers_its_function(client):
     assert found["ids"][0] == [IDS[i] for i in order]
 
 
+def test_a_collection_is_not_opened_with_another_function(client):
+    collection(client, HashEmbedder(256))
+    with pytest.raises(ValueError, match="Embedding function conflict: new: hsca_fast vs persisted: hsca_fast_"):
+        client.get_collection("lamps", embedding_function=HSCAEmbeddingFunction())
+    with pytest.raises(ValueError, match="Embedding function conflict"):
+        client.get_or_create_collection("lamps", embedding_function=HSCAEmbeddingFunction(HashEmbedder(128)))
+    again = client.get_collection("lamps", embedding_function=HSCAEmbeddingFunction(HashEmbedder(256)))
+    assert again.query(query_texts=[TEXTS[2]], n_results=1)["ids"] == [[IDS[2]]]
+
+
 def test_an_embedder_of_your_own(client):
     collection(client, HashEmbedder(32))
     assert client.get_collection("lamps").query(query_texts=[TEXTS[2]], n_results=1)["ids"] == [[IDS[2]]]
@@ -86,6 +96,9 @@ def test_rerank_by_distances_and_bad_results(client):
         rerank(results, ["a", "b"])
     with pytest.raises(ValueError, match="the results have no distances"):
         rerank({"ids": [["a"]]}, space="cosine")
+    for other in ({}, {"ids": ["a", "b"], "documents": ["a", "b"]}):
+        with pytest.raises(ValueError, match=r"results must be what collection\.query returned"):
+            rerank(other, [QUERY])
     with pytest.raises(ValueError, match="space must be"):
         rerank(results, space="dot")
     empty = {"ids": [[]], "documents": [[]], "distances": [[]], "metadatas": None, "embeddings": None}
@@ -110,6 +123,18 @@ def test_import_keeps_vectors_and_can_be_repeated(client, tmp_path):
     source.add(ids=["late"], documents=["A late record."])
     with import_collection(source, tmp_path / "index", embedder=default_embedder()) as index:
         assert index.count() == len(TEXTS) + 1
+
+
+def test_import_says_what_has_changed_since_the_last(client, tmp_path):
+    source = collection(client)
+    import_collection(source, tmp_path / "index", embedder=default_embedder()).close()
+    source.update(ids=[IDS[1]], documents=["Another text."])
+    source.update(ids=[IDS[3]], metadatas=[{"i": 33}])
+    with (
+        pytest.warns(UserWarning, match=r"^2 records of lamps have changed since .* the first is 'id 1'"),
+        import_collection(source, tmp_path / "index", embedder=default_embedder(), batch_size=3) as index,
+    ):
+        assert [record.text for batch in index.iter_records() for record in batch] == TEXTS
 
 
 def test_import_refuses_another_model_and_writes_nothing(client, tmp_path):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,7 +17,7 @@ from hsca_fast.adapters.frontends import require
 require("chroma")
 
 from chromadb.api.types import Documents, EmbeddingFunction, Embeddings
-from chromadb.utils.embedding_functions import register_embedding_function
+from chromadb.utils.embedding_functions import known_embedding_functions, register_embedding_function
 
 from hsca_fast.adapters.embedders import NAMES, named_embedder
 from hsca_fast.adapters.selection import Candidates, SelectionOptions, cosines, select
@@ -30,6 +32,11 @@ if TYPE_CHECKING:
 
 # Embedders that are no names, by fingerprint: Chroma builds a function from its configuration even to make a collection.
 _GIVEN: dict[str, Embedder] = {}
+
+
+def _function_name(embedder: str) -> str:
+    """By the embedder's name or fingerprint."""
+    return "hsca_fast" if embedder == "default" else f"hsca_fast_{embedder}"
 
 
 @register_embedding_function
@@ -55,6 +62,10 @@ class HSCAEmbeddingFunction(EmbeddingFunction[Documents]):
         self.stamp = ModelStamp.of(self.embedder)
         if self._name is None:
             _GIVEN[self.stamp.fingerprint] = self.embedder
+        # Of a function that is given, Chroma compares nothing but the name, so that each model needs its own.
+        own_name = _function_name(self._name or self.stamp.fingerprint)
+        known_embedding_functions[own_name] = HSCAEmbeddingFunction
+        self.name = partial(str, own_name)  # type: ignore[method-assign]
 
     def __call__(self, input: Documents) -> Embeddings:
         """One vector a document."""
@@ -66,8 +77,8 @@ class HSCAEmbeddingFunction(EmbeddingFunction[Documents]):
 
     @staticmethod
     def name() -> str:
-        """The name that collections remember."""
-        return "hsca_fast"
+        """The name that collections remember; a function of another embedder has its own."""
+        return _function_name("default")
 
     def default_space(self) -> Literal["cosine"]:
         """Vectors are compared by cosine."""
@@ -117,6 +128,10 @@ class HSCAEmbeddingFunction(EmbeddingFunction[Documents]):
         check_model(_stamp_of(old_config), _stamp_of(new_config), strict=True)
 
 
+for _embedder in NAMES:
+    known_embedding_functions[_function_name(_embedder)] = HSCAEmbeddingFunction
+
+
 def _stamp_of(config: Mapping[str, Any]) -> ModelStamp:
     return ModelStamp(config["model"], config["dim"], config["fingerprint"])
 
@@ -155,7 +170,9 @@ def rerank(
         As of `SelectionOptions`.
     """
     options = SelectionOptions(min_score, similarity_threshold, lambda_, top_n, max_tokens)
-    lists = results["ids"]
+    lists = results.get("ids")
+    if lists is None or any(isinstance(ids, str) for ids in lists):
+        raise ValueError("results must be what collection.query returned: a list of ids for each question")
     for name, given in (("queries", queries), ("query_embeddings", query_embeddings)):
         if given is not None and len(np.asarray(given, dtype=object)) != len(lists):
             raise ValueError(
@@ -212,7 +229,8 @@ def import_collection(
     """A collection's records and vectors as a `SemanticIndex`, which is returned open.
 
     Vectors are kept as they are and the index is stamped with `embedder`. A record's id is its `turn_id`. An import that was
-    cut off is finished by another call: what is there already is left as it is.
+    cut off is finished by another call: what is there already is left as it is, with a warning if Chroma has another document
+    or other metadata for it by now. What was deleted from the collection since then stays in the index.
 
     Parameters
     ----------
@@ -235,18 +253,23 @@ def import_collection(
     index = SemanticIndex.open(path, embedder=embedder)
     try:
         done, total = 0, collection.count()
+        changed: list[str] = []
         for ids, documents, metadatas, vectors in _pages(collection, as_count(batch_size, "batch_size", least=1)):
-            index.append(
-                documents,
-                turn_id=ids,
-                metadata=metadatas,
-                ids=[_record_id(collection, each) for each in ids],
-                embeddings=vectors,
-                on_conflict="skip",
-            )
+            own = [_record_id(collection, each) for each in ids]
+            begun = index.last_sequence
+            index.append(documents, turn_id=ids, metadata=metadatas, ids=own, embeddings=vectors, on_conflict="skip")
+            if index.last_sequence < begun + len(ids):  # some were there already
+                records = zip(ids, documents, metadatas, index.get_many(own), strict=True)
+                changed += [id_ for id_, text, extra, found in records if (text, extra) != (found.text, found.metadata)]
             done += len(ids)
             if progress is not None:
                 progress(done, total)
+        if changed:
+            warnings.warn(
+                f"{len(changed)} records of {collection.name} have changed since they were imported, the first is "
+                f"{changed[0]!r}: the index has them as they were; import into a new folder",
+                stacklevel=2,
+            )
     except BaseException:
         index.close()
         raise

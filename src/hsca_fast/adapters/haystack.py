@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -101,7 +102,14 @@ class HSCARanker:
             options = replace(options, top_n=as_count(top_k, "top_k", least=1))
         chosen = select(candidates, options, query=query, query_vector=query_embedding, embedder=self._embedder)
         kept = [
-            replace(documents[row], score=breakdown["score"], meta={**documents[row].meta, BREAKDOWN_KEY: breakdown})
+            _with_breakdown(documents[row], breakdown)
             for row, breakdown in zip(chosen.rows.tolist(), chosen.breakdowns(), strict=True)
         ]
         return {"documents": kept, "stats": chosen.stats}
+
+
+def _with_breakdown(document: Document, breakdown: dict[str, Any]) -> Document:
+    # dataclasses.replace checks every field again, which takes more than twice as long.
+    copied: Document = copy(document)
+    copied.__dict__.update(score=breakdown["score"], meta={**document.meta, BREAKDOWN_KEY: breakdown})
+    return copied

@@ -85,7 +85,7 @@ class HSCAPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         vectors = [node.node.embedding for node in nodes]
-        has_all_vectors = all(vector is not None for vector in vectors)
+        has_all_vectors = type(None) not in set(map(type, vectors))
         # With vectors and without a budget nobody asks for the texts.
         needs_texts = self.max_tokens is not None or not has_all_vectors
         candidates = Candidates(

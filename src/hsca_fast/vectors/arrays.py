@@ -77,7 +77,7 @@ def stack_rows(vectors: list[Any], name: str) -> Float32:
 
 
 def _are_lists(vectors: list[Any]) -> bool:
-    return all(type(vector) is list for vector in vectors)
+    return set(map(type, vectors)) <= {list}
 
 
 def refuse_infinite(rows: Float32, name: str) -> None:
