@@ -60,7 +60,7 @@ OPTIONS = st.fixed_dictionaries(
 # ---- layer 4
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(CHUNKS, max_size=30), st.sampled_from([0.0, 0.3, 0.72, 1.0]), st.integers(1, 10))
 def test_snapshots_are_those_of_the_reference(chunks, threshold, most):
     chunks = [replace(c, parent_id=None) for c in chunks]
@@ -152,7 +152,7 @@ def test_macro_context_is_a_copy():
 # ---- turns
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(CONVERSATIONS, OPTIONS, st.lists(st.integers(0, 25), max_size=3), st.integers(1, 3))
 def test_a_batch_is_the_same_as_one_by_one(texts, options, cuts, threads):
     one, many = HSCAEngine(**options, clock=ticking()), HSCAEngine(**options, clock=ticking())
@@ -163,7 +163,7 @@ def test_a_batch_is_the_same_as_one_by_one(texts, options, cuts, threads):
     assert state(one) == state(many)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(CONVERSATIONS, OPTIONS)
 def test_every_turn_is_kept_once_and_in_order(texts, options):
     engine = HSCAEngine(**options)
@@ -269,7 +269,7 @@ def test_weights_alone():
         assert [c.layer1_score for c in a.chunks] == [c.layer1_score for c in b.chunks]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(CONVERSATIONS, CONVERSATIONS, OPTIONS)
 def test_a_saved_engine_goes_on_as_if_nothing_had_been(tmp_path_factory, before, after, options):
     path = tmp_path_factory.mktemp("engine") / "engine.jsonl"

@@ -31,7 +31,7 @@ def long_map(n, namespace=None):
     return talk if namespace is None else merge_maps([talk], namespaces=[namespace], decay=[0.5])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SNAPSHOTS, st.booleans())
 def test_every_bit_comes_back(tmp_path_factory, snapshots, merged):
     talk = ConversationMap(snapshots)

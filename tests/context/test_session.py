@@ -61,7 +61,7 @@ def test_a_wrong_state_names_its_field(change, error, names):
 # ---- the store
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SNAPSHOTS, st.text(min_size=1, max_size=20))
 def test_every_bit_comes_back(tmp_path, snapshots, session_id):
     store = SessionStore(tmp_path)

@@ -44,7 +44,7 @@ def test_what_dominates(tool, even):
 
 
 @given(st.integers(1, 400), st.floats(0, 2), st.floats(0, 1), st.floats(100, 20_000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_no_plan_beats_the_bounds(tool, even, nodes, skew, file_seconds, file_mb):
     figures = replace(even, nodes=nodes, skew=skew, file_seconds=file_seconds, file_mb=file_mb)
     found = tool.plan(figures)

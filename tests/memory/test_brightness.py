@@ -319,7 +319,7 @@ def assert_equal(context, chunks):
     assert context.n_live_tokens == reference.n_live_tokens(chunks)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(conversations(), st.sampled_from(sorted(MEMORY_PRESETS)), st.booleans(), st.data())
 def test_equals_the_reference(conversation, name, single, data):
     preset = MEMORY_PRESETS[name]

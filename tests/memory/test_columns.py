@@ -41,10 +41,15 @@ def test_columns_are_those_of_the_records(index, batch_size):
 
 
 def test_counts_of_values(index):
-    assert index.value_counts("wing") == {"a": 3, "b": 2, 3: 1}
-    assert index.value_counts("room") == {}
+    assert index.value_counts("wing") == [("a", 3), ("b", 2), (3, 1)]
+    assert index.value_counts("room") == []
     index.archive([index.records_at([1])[0].id], reason="r")
-    assert index.value_counts("wing") == {"a": 2, "b": 2, 3: 1}
+    assert index.value_counts("wing") == [("a", 2), ("b", 2), (3, 1)]
+
+
+def test_values_that_a_dict_would_take_for_one_are_counted_apart(index):
+    index.append(["a", "b", "c", "d"], metadata=[{"mixed": value} for value in (1, True, 1.0, 1)])
+    assert [(repr(value), n) for value, n in index.value_counts("mixed")] == [("1", 2), ("True", 1), ("1.0", 1)]
 
 
 def test_records_by_sequence(index):

@@ -699,7 +699,7 @@ def test_a_clock_that_jumps(tmp_path):
     assert [record.sequence for record in records] == [1, 2, 3]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_any_history_is_kept(tmp_path_factory, data):
     """A plain list is the oracle."""

@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from golden import cases
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hsca_fast import estimate_tokens, fit_budget
@@ -30,7 +30,6 @@ def test_recorded(name):
 COSTS = st.lists(st.integers(0, 20), max_size=60) | st.lists(st.floats(0, 20), max_size=60)
 
 
-@settings(deadline=None)
 @given(COSTS, st.floats(0, 300), st.data())
 def test_reference(costs, budget, data):
     scores = data.draw(

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hsca_fast import RECENCY_DECAY, recency
@@ -12,7 +12,6 @@ from hsca_fast._reference import decay as reference
 AGES = st.lists(st.floats(-1e6, 1e12), max_size=70)
 
 
-@settings(deadline=None)
 @given(AGES, st.floats(0, 1e3))
 def test_reference(ages, decay):
     expected = [reference.recency(age, decay) for age in ages]
@@ -35,7 +34,6 @@ def test_seconds_not_milliseconds():
     assert recency([10_000.0], 1e-4)[0] == pytest.approx(math.exp(-1), rel=1e-12)
 
 
-@settings(deadline=None)
 @given(AGES)
 def test_range_and_monotony(ages):
     for dtype in (np.float64, np.float32):

@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hsca_fast import fuse_ranks, fuse_scores
@@ -10,7 +10,6 @@ from hsca_fast._reference import fusion as reference
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.floats(-3, 3)), max_size=10)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(PAIRS, st.floats(0, 2)), max_size=4), st.floats(0.5, 100), st.none() | st.floats(0, 2))
 def test_reference(weighted, k, damping):
     rankings, weights = [r for r, _ in weighted], [w for _, w in weighted]
@@ -41,7 +40,6 @@ def test_the_forms_of_a_ranking():
     assert fuse_ranks([]) == fuse_ranks([[]]) == fuse_ranks([[]], damping=0.1) == []
 
 
-@settings(deadline=None)
 @given(st.lists(st.permutations(range(6)), min_size=1, max_size=4), st.randoms())
 def test_order_of_the_rankings_does_not_matter(rankings, random):
     shuffled = rankings.copy()

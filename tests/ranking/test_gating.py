@@ -82,7 +82,7 @@ PIECES = st.sampled_from(
 TECHNICAL_TEXT = st.lists(PIECES, max_size=25).map("".join) | st.lists(PIECES, max_size=12).map(" ".join)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(TECHNICAL_TEXT | MESSY_TEXT, st.booleans())
 def test_patterns_equal_the_regular_expressions(text, strict):
     text = "".join("\ufffd" if "\ud800" <= ch <= "\udfff" else ch for ch in text)
@@ -92,7 +92,6 @@ def test_patterns_equal_the_regular_expressions(text, strict):
 HITS = st.lists(st.floats(-1, 2) | st.sampled_from([0.8, 0.85, 1.0]), max_size=12)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(TECHNICAL_TEXT, HITS, HITS), max_size=8), st.booleans())
 def test_reference(rows, strict):
     texts, memory, turns = ([row[i] for row in rows] for i in range(3))

@@ -2,7 +2,7 @@ import math
 
 import pytest
 from golden import cases
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hsca_fast import expand_hops, merge_ranked
@@ -56,7 +56,6 @@ def test_recorded_merges(name):
 IDS = st.integers(0, 12)
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(IDS, st.floats(-1, 2), max_size=8),
     st.dictionaries(IDS, st.lists(IDS, max_size=6), max_size=13),
@@ -72,7 +71,6 @@ def test_reference(scores, edges, eta, theta, eligible):
     assert not found.keys() & scores.keys()
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.tuples(IDS, st.floats(-5, 5)), max_size=10), max_size=4))
 def test_merge_reference(rankings):
     assert merge_ranked(*rankings) == reference.merge_ranked(rankings)

@@ -94,7 +94,6 @@ def columns_of(candidates, dtype=np.float64):
     )
 
 
-@settings(deadline=None)
 @given(CANDIDATES, WEIGHTS, st.floats(0, 1), st.booleans())
 def test_reference(candidates, weights, delta, summaries):
     expected = [
@@ -121,7 +120,7 @@ def test_reference(candidates, weights, delta, summaries):
         assert hybrid_scores(cosine, age, scope.astype(np.int64), **options).tobytes() == found.tobytes()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(CANDIDATES, st.integers(1, 70))
 def test_top_k_is_the_head_of_the_sorted_scores(candidates, k):
     for dtype in (np.float64, np.float32):
@@ -212,7 +211,6 @@ def test_many_scopes():
         hybrid_scores([0.5], [0.0], "x", decays=more, scope_weights=more)
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1), st.floats(0, 1e7), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_the_monotone_loop(cosine, age, delta, low, high):
     """Section 6: higher confidence, lower decay rate, higher score at equal base; exactly, rounding included."""

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from golden import cases
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import MESSY_TEXT, table_differs
 
@@ -35,7 +35,6 @@ def clean(text):
     return "".join("\ufffd" if "\ud800" <= ch <= "\udfff" else ch for ch in text)
 
 
-@settings(deadline=None)
 @given(TEXTS, st.lists(TEXTS, max_size=5), st.integers(1, 6))
 def test_reference(query, texts, min_length):
     for kind in KINDS:

@@ -9,7 +9,7 @@ from hsca_fast.ranking.near_copies import near_copies
 @given(
     st.lists(st.text("abcäÖ漢 ", max_size=12), max_size=12), st.integers(1, 5), st.sampled_from([0.2, 0.5, 0.7, 1.0])
 )
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_against_all_pairs(texts, size, threshold):
     assert near_copies(texts, size=size, threshold=threshold) == reference(texts, size, threshold)
 

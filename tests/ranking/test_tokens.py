@@ -39,7 +39,6 @@ def test_recorded_sidecar(name):
     assert estimate_tokens(given_["text"], kind="sidecar") == expected["sidecar_floor"]
 
 
-@settings(deadline=None)
 @given(st.lists(TEXTS, max_size=8))
 def test_reference(texts):
     assert estimate_tokens(texts).tolist() == [reference.host_tokens(clean(t)) for t in texts]
@@ -51,7 +50,6 @@ def test_reference(texts):
     assert features.tolist() == [reference.token_features(clean(t)) for t in texts]
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_malformed_utf8_from_arrow(data):
     column = pa.Array.from_buffers(
@@ -73,7 +71,7 @@ def test_lengths_around_blocks(length, filler):
         assert estimate_tokens(whole, kind="fitted") == reference.fitted_tokens(whole, native.token_coefficients())
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(TEXTS.map(clean), max_size=30))
 def test_threads_arrow_and_arrays(texts):
     for kind in ("host", "sidecar", "fitted"):

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from golden import cases
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hsca_fast import (
@@ -109,7 +109,6 @@ def test_zero_authority_weights_fall_back_to_their_own_defaults():
 REALS = st.floats(-2, 2)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.floats(-1e4, 1e9), st.floats(-3, 1e6) | st.integers(0, 50), REALS), max_size=50),
     st.tuples(REALS, REALS, REALS),
@@ -145,7 +144,6 @@ def test_authority_cold_start_and_monotony():
     assert (np.diff(more) > 0).all()
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(REALS, REALS, REALS), max_size=50), st.floats(0, 1e6), st.integers(1, 60))
 def test_second_pass_reference(rows, kappa, k):
     columns = [np.array(column) for column in zip(*rows, strict=True)] if rows else [np.empty(0)] * 3
@@ -183,7 +181,6 @@ def test_kappa_as_the_document_reads_it():
     assert second_pass_scores(similarity, authority, [0.0, 1.0], kappa=1.0).tolist() == [0.4, 0.8]
 
 
-@settings(deadline=None)
 @given(st.lists(REALS | st.sampled_from([0.2, 0.5]), max_size=60), st.integers(1, 70), st.floats(-1, 1))
 def test_coarse_reference(similarity, k, theta):
     assert coarse_candidates(similarity, k=k, theta=theta).tolist() == reference.coarse_candidates(

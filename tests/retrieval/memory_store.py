@@ -95,7 +95,7 @@ class MemoryIndex:
 
     def value_counts(self, name):
         values = [record.metadata.get(name) for record in self.records.values() if record.status == "live"]
-        return dict(Counter(value for value in values if value is not None))
+        return list(Counter(value for value in values if value is not None).items())
 
     def iter_columns(self, batch_size=5000, *, after=0):
         records = list(self.records.values())[after:]

@@ -43,7 +43,7 @@ def test_the_seeds_example():
     st.sampled_from([0.5, 0.8, 0.9, 1.0]),
     st.integers(0, 10),
 )
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_against_the_rule_in_plain_words(rows, min_score, threshold, top_n):
     results = [chunk(i, score) for i, (score, _) in enumerate(rows)]
     vectors = np.array([vector for _, vector in rows], float).reshape(len(rows), 3)
@@ -92,7 +92,6 @@ def test_calibrated_scores():
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20), st.floats(-5, 5), st.floats(0.01, 300))
-@settings(deadline=None)
 def test_calibration_is_monotone_and_within_its_range(scores, midpoint, steepness):
     found = ScoreCalibration(midpoint, steepness)(sorted(scores))
     assert ((found >= 0) & (found <= 1)).all()

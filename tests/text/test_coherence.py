@@ -40,13 +40,13 @@ def assert_equal_to_reference(text: str) -> None:
     assert hsca_fast.score_texts([text]).coherence_score[0] == found.score
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(PROSE)
 def test_equals_reference_on_sentences(text):
     assert_equal_to_reference(text)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(MESSY_TEXT)
 def test_equals_reference_on_messy_text(text):
     assert_equal_to_reference(in_both_unicode_versions(text))
@@ -116,7 +116,7 @@ def test_disorder_lowers_the_score():
     assert (hsca_fast.score_texts([noise(seed) for seed in range(20)]).coherence_score < 0.05).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(MESSY_TEXT)
 def test_range(text):
     parts = parts_of(text)

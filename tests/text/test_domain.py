@@ -87,7 +87,7 @@ def test_equals_reference(text):
     assert_equal_to_reference(text)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from("The photon patient shall court he said\n O'er \n thee, The war. agreement GOD? 7.5 naïve_x supercalifragilisticexpialidocious 東京".split(" ")), max_size=60))  # fmt: skip
 def test_equals_reference_on_mixtures(parts):
     assert_equal_to_reference(" ".join(parts))

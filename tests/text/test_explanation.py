@@ -13,7 +13,7 @@ TEXT = (
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(PROSE | MESSY_TEXT)
 def test_an_explanation_has_the_scores_of_the_batch(text):
     batch, found = score_texts([text]), explain_text(text)

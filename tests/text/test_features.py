@@ -22,13 +22,13 @@ def assert_equal_to_reference(texts: list[str], dim: int) -> None:
     np.testing.assert_array_equal(rows, reference.hashed_features(texts, dim, FUNCTION_WORDS))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(PROSE)
 def test_equal_to_reference_on_sentences(text):
     assert_equal_to_reference([text], 4096)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(MESSY_TEXT)
 def test_equal_to_reference_on_messy_text(text):
     text = "".join(ch for ch in text if ch.isascii() or len(ch.encode("utf-8", "replace")) == 2)

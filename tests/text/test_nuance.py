@@ -273,7 +273,7 @@ CUE_TEXT = st.lists(
 ).map(" ".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(CUE_TEXT)
 @example("2. b) Remove the cover? 3 4 5 Remove it. I take it. Isn’t it obvious?")
 @example("1.3 Turn it off. i turn. a turn. Who cares？ Who cares؟ MIGHT not all ALWAYS")
@@ -281,7 +281,7 @@ def test_equal_to_reference_on_cues(text):
     assert_equal_to_reference(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(PROSE | MESSY_TEXT)
 def test_equal_to_reference_on_messy_text(text):
     text = "".join(ch for ch in text if ch.isascii() or len(ch.encode("utf-8", "replace")) == 2)

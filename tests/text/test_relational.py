@@ -46,21 +46,21 @@ def assert_equal_to_reference(text: str, window: int = 5) -> None:
     assert batch.layer1_score[0] == found.layer1_score
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(PROSE)
 def test_equal_to_reference_on_sentences(text):
     assert_equal_to_reference(text)
     assert_equal_to_reference(text, window=2)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(MESSY_TEXT)
 def test_equal_to_reference_on_messy_text(text):
     text = "".join(ch for ch in text if ch.isascii() or len(ch.encode("utf-8", "replace")) == 2)
     assert_equal_to_reference(text, window=3)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(PROSE | MESSY_TEXT)
 def test_in_range(text):
     weights = hsca_fast.relational_weights(text)

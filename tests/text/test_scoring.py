@@ -21,7 +21,7 @@ def assert_same(a: hsca_fast.ScoreBatch, b: hsca_fast.ScoreBatch) -> None:
         assert column.tobytes() == b.columns()[name].tobytes(), name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(BATCHES)
 def test_threads_and_batch_size_change_no_bit(texts):
     whole = score_texts(texts)
@@ -32,7 +32,7 @@ def test_threads_and_batch_size_change_no_bit(texts):
         assert column.tolist() == [part.columns()[name][0] for part in alone]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(BATCHES, st.integers(0, 5), st.integers(0, 5))
 def test_arrow_gives_the_same_as_a_list(texts, skip, size):
     texts = [t.encode("utf-8", "replace").decode() for t in texts]

@@ -20,13 +20,13 @@ def assert_equal_to_reference(text: str) -> None:
     assert list(map(tuple, found.paragraphs.tolist())) == paragraphs
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(MESSY_TEXT)
 def test_equal_to_reference(text):
     assert_equal_to_reference(in_both_unicode_versions(text))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(MESSY_TEXT)
 def test_equal_to_reference_across_windows_of_masks(text):
     # 4 KiB is one stretch of the scanner: every alignment of the text against its end.
@@ -43,7 +43,7 @@ def test_character_classes_agree_with_this_unicode_database():
     assert sum(unicodedata.category(chr(cp)) != "Cn" for cp in different) < 6000
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(MESSY_TEXT)
 def test_simd_levels_agree(text):
     data = text.encode("utf-8", "replace")
@@ -53,7 +53,7 @@ def test_simd_levels_agree(text):
             np.testing.assert_array_equal(a, b)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(MESSY_TEXT)
 def test_spans_are_ordered_and_inside(text):
     found = hsca_fast.segment(text)

@@ -106,20 +106,20 @@ def test_tricky_sentences_equal_the_reference():
 
 
 # The operations are the same in the same order: the results are equal, not close.
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(RATED)
 def test_rated_words_equal_the_reference(text):
     assert compounds([text]) == [reference.compound(text, LEXICON)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(MESSY_TEXT)
 def test_messy_text_equals_the_reference(text):
     text = text.encode("utf-8", "replace").decode()
     assert compounds([text]) == [reference.compound(text, LEXICON)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=300))
 def test_any_bytes_have_a_score_in_range(data):
     text = data.decode("utf-8", "replace")
@@ -158,14 +158,14 @@ def test_reference_equals_the_package_on_tricky_sentences(analyzer):
         assert reference.sentiment(text, LEXICON).rounded == analyzer.polarity_scores(text)["compound"], text
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(RATED)
 def test_reference_equals_the_package(analyzer, text):
     # Half a unit of the last decimal may fall either way: since Python 3.12 the package's sum() rounds otherwise.
     assert abs(reference.compound(text, LEXICON) - analyzer.polarity_scores(text)["compound"]) <= 0.5e-4 + 1e-12
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(RATED | st.sampled_from(["😀", ":)", "\n\n", "!!", "I left.", "It rains. "]), max_size=6).map(" ".join))
 def test_sentiment_of_a_text_equals_the_reference(text):
     text = text.encode("utf-8", "replace").decode()

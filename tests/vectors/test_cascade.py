@@ -73,7 +73,7 @@ def test_equal_to_reference(mode):
         assert len(tiers) > 1
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_ties_go_by_id(data):
     # Few distinct directions: whole groups of rows have the same bits.
@@ -166,7 +166,7 @@ def test_bounded_search_is_the_scan_bit_for_bit(isa, decay, n, width):
                     assert found[1].tobytes() == expected[1].tobytes()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 200), st.sampled_from([1e-30, 1e-8, 1.0, 1e30]))
 def test_bounds_hold_for_awkward_rows(seed, width, scale):
     rng = np.random.default_rng(seed)
@@ -239,7 +239,7 @@ def test_filter_comes_before_top_k(mode):
     assert (index.search(queries, 10, mode=mode, allowed_ids=[]).ids == -1).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from(["add", "remove"]), st.integers(1, 30)), max_size=8), st.integers(0, 10**6))
 def test_adding_and_removing_is_like_starting_anew(steps, seed):
     rng = np.random.default_rng(seed)

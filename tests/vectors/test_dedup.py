@@ -12,7 +12,7 @@ ROWS = st.integers(0, 14).flatmap(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(ROWS, st.sampled_from([0.3, 0.61, 0.85, 0.97, 1.0]), st.data())
 def test_equal_to_reference(rows, threshold, data):
     scores = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))

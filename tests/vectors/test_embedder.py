@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hsca_fast.vectors.embedder import CallableEmbedder, Embedder, HashEmbedder, fingerprint
@@ -86,7 +86,6 @@ def test_callable_results_of_the_wrong_shape_or_not_finite_are_refused():
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=30), max_size=6), st.integers(1, 64))
-@settings(deadline=None)
 def test_hash_vectors_are_unit_or_zero_and_only_of_the_text(texts, dim):
     embedder = HashEmbedder(dim)
     found = embedder.embed_documents(texts)

@@ -22,7 +22,7 @@ def assert_greedy(picks, relevance, rows, lambda_, groups, group_weight):
         assert values[pick] >= max(values.values()) - 1e-6
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(ROWS, st.data())
 def test_equal_to_reference(rows, data):
     n = len(rows)

@@ -14,7 +14,7 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden/libravdb/matryoshka.jso
 VECTORS = st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=90)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(VECTORS, st.data())
 def test_equal_to_reference(v, data):
     dims = sorted(data.draw(st.sets(st.integers(1, len(v)), min_size=1, max_size=4)))

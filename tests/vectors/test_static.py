@@ -53,7 +53,7 @@ def test_bundled_model_and_reference_agree():
 
 
 @given(st.lists(MESSY_TEXT | st.text(), max_size=40), st.integers(2, 5))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_bits_do_not_depend_on_threads_or_batches(texts, threads):
     one = default_embedder()
     many = StaticEmbedder(WEIGHTS, VOCABULARY, threads=threads)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import tokenizers
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import MESSY_TEXT
 
@@ -82,7 +82,6 @@ def test_a_hundred_thousand_texts_are_the_peers(peer):
 
 
 @given(st.lists(MESSY_TEXT | st.text(st.characters(codec="utf-8")), max_size=5))
-@settings(deadline=None)
 def test_native_is_the_reference(texts):
     assert [ids.tolist() for ids in TOKENIZER.encode(texts)] == [
         reference.wordpiece(text, TOKENIZER.ids) for text in texts
@@ -90,7 +89,6 @@ def test_native_is_the_reference(texts):
 
 
 @given(MESSY_TEXT, MESSY_TEXT)
-@settings(deadline=None)
 def test_words_do_not_see_their_neighbours(first, second):
     a, b, both = TOKENIZER.encode([first, second, f"{first} {second}"])
     assert both.tolist() == a.tolist() + b.tolist()

@@ -259,10 +259,10 @@ class DrawerStore:
             if index is None:
                 return Counter()
             counted = index.value_counts(key)
-            if self._replaced or sum(counted.values()) != index.count({key: {"$exists": True}}):
+            if self._replaced or sum(count for _, count in counted) != index.count({key: {"$exists": True}}):
                 return None
         counts: Counter[str] = Counter()
-        for value, count in counted.items():
+        for value, count in counted:
             counts[str(value)] += count
         return counts
 

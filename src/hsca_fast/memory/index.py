@@ -395,17 +395,20 @@ class SemanticIndex:
                     raise KeyError(sequence)
             return self._records(list(sequences))
 
-    def value_counts(self, name: str) -> dict[Any, int]:
-        """How many live records have each value of a metadata key that is a str, a number or a bool."""
+    def value_counts(self, name: str) -> list[tuple[Any, int]]:
+        """Each value of a metadata key that is a str, a number or a bool, with the number of live records that have it.
+
+        Pairs, as 1, 1.0 and True are three values to JSON and one key to a dict.
+        """
         with self._store.reading():
             column = self._store.view.column(name)
             live = self._store.view.status() == 0
             counts = np.bincount(column.codes[live], minlength=len(column.values)).tolist()
-            return {
-                value: count
+            return [
+                (value, count)
                 for value, count in zip(column.values, counts, strict=True)
                 if count and isinstance(value, (str, int, float))
-            }
+            ]
 
     def _iterate(
         self, batch_size: int, after: int, last: int, where: Where | None, include_archived: bool

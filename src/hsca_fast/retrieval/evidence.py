@@ -155,7 +155,10 @@ class LiveEvidence:
         return [found[row] for row in np.argsort(-relevance, kind="stable").tolist()]
 
     def wing_counts(self) -> dict[str, int]:
-        return {str(wing): n for wing, n in self._store.value_counts("wing").items()}
+        counts: Counter[str] = Counter()
+        for wing, n in self._store.value_counts("wing"):
+            counts[str(wing)] += n
+        return counts
 
     def use(self, ids: Sequence[str], asked: Asked) -> tuple[Sequence[float], Sequence[float]]:
         counts = self._reader.counts(asked.now, asked.profile)

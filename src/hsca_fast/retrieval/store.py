@@ -107,8 +107,8 @@ class RetrievalStore(Protocol):
     def records_at(self, sequences: Sequence[int]) -> Sequence[StoredRecord]:
         """Records by sequence."""
 
-    def value_counts(self, name: str) -> Mapping[Any, int]:
-        """How many live records have each value of a metadata key."""
+    def value_counts(self, name: str) -> Sequence[tuple[Any, int]]:
+        """Each value of a metadata key, with the number of live records that have it."""
 
     @property
     def n_accesses(self) -> int:
