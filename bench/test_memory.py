@@ -108,7 +108,7 @@ def test_append(benchmark, tmp_path, texts, vectors, append):
         gc.collect()
         return (tmp_path / str(next(runs)), texts, vectors), {}
 
-    benchmark.pedantic(lambda *arguments: made.append(append(*arguments)), setup=fresh, rounds=2)
+    benchmark.pedantic(lambda *arguments: made.append(append(*arguments)), setup=fresh, rounds=5)
     benchmark.extra_info["records_per_second"] = N / benchmark.stats["min"]
     assert count(made[0]) == N
 
