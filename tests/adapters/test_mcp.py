@@ -195,6 +195,21 @@ def test_metadata_and_plans_are_bounded_too(path, call):
     assert all(len(json.dumps(answer)) < 1.2 * MAX_RESPONSE for answer in (found, whole, plan))
 
 
+def test_the_status_suggests_what_the_plan_would_do(path, call):
+    with SemanticIndex.open(path, embedder=default_embedder()) as index:
+        (now,) = index.append(["The lamp is repaired."])
+        old = index.append(
+            [f"The lamp on the tower was broken on day {i}. Nobody had repaired it." for i in range(30)],
+            metadata={"session": "old"},
+            timestamps=[float(i) for i in range(30)],
+        )
+        for each in old:
+            index.supersede(each, now)
+    ((_, status), (_, plan)) = call(("index_status", {}), ("compaction_plan", {}))
+    assert status["would_archive"] == plan["would_archive"] > 0
+    assert status["would_create_summaries"] == plan["would_create_summaries"] > 0
+
+
 def test_an_error_of_the_store_is_named(call, monkeypatch):
     monkeypatch.setattr(SemanticIndex, "count", lambda *args, **options: 1 / 0)
     ((error, text),) = call(("index_status", {}))

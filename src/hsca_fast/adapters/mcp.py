@@ -162,9 +162,14 @@ class IndexTools:
         return plan | {"truncated": truncated}
 
     def index_status(self) -> dict[str, Any]:
-        """Exact counts of records, the model behind the vectors, and the generation of the store."""
+        """Exact counts of records, what compaction would do, the model behind the vectors, and the generation of the store."""
         index = self._index
         live = index.count()
+        suggested = {}
+        if self._pipeline.resolve().profile.consolidation_suggestions_in_status:
+            with self._lock:
+                plan = self._pipeline.run_compaction(dry_run=True)
+            suggested = {"would_archive": plan.would_archive, "would_create_summaries": plan.would_create_summaries}
         return {
             "records_live": live,
             "records_archived": index.count(include_archived=True) - live,
@@ -172,6 +177,7 @@ class IndexTools:
             "model": {"name": index.model.name, "dim": index.model.dim, "fingerprint": index.model.fingerprint},
             "store_id": index.store_id,
             "allow_write": self._write,
+            **suggested,
         }
 
     def _run(self, query: str, k: int) -> Any:
