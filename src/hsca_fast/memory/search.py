@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -232,7 +232,11 @@ def lexical_matches(
     return found
 
 
-def _filtered(ask, depth: int, allowed: npt.NDArray[np.bool_] | None) -> list[tuple[int, float]]:  # type: ignore[no-untyped-def]
+def _filtered(
+    ask: Callable[[int, Sequence[int] | None], Sequence[tuple[int, float]]],
+    depth: int,
+    allowed: npt.NDArray[np.bool_] | None,
+) -> list[tuple[int, float]]:
     """The `depth` best of what is allowed: more is asked for until there are as many, or no more."""
     if allowed is None:
         return list(ask(depth, None))
