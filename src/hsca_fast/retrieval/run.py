@@ -24,7 +24,6 @@ from hsca_fast.vectors.embedder import unit_rows
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 _STEPS = 2.0**40
-_ROUGH = 1e-3  # more than a sum of 10,000 products of float32 can be off, in any order
 
 #: What may be part of a score, in the order of the pipeline.
 COMPONENTS = (
@@ -149,7 +148,7 @@ class Run:
     hook_errors: list[str] = field(default_factory=list)
     _moves: list[_Move] = field(default_factory=list)
     _vectors: Float32 | None = None
-    _rough: Float32 | None = None  # cosines of all candidates, about
+    _cosines: Float32 | None = None  # of all candidates with each other
 
     def undo(self) -> Callable[[], None]:
         """What brings back everything that a phase may change, as it is now; warnings stay."""
@@ -163,7 +162,7 @@ class Run:
                 setattr(self, name, value)
             if len(self.pool) > n_candidates:
                 self.pool.cut(n_candidates)
-                self._vectors = self._rough = None
+                self._vectors = self._cosines = None
             del self.steps[n_steps:], self._moves[n_moves:]
 
         return restore
@@ -175,7 +174,7 @@ class Run:
         first = len(self.pool)
         self.pool.add(recalled, self.records.get_many([each.id for each in recalled]))
         self.score = np.concatenate([self.score, np.zeros(len(recalled))])
-        self._vectors = self._rough = None
+        self._vectors = self._cosines = None
         return np.arange(first, len(self.pool))
 
     def unit_vectors(self) -> Float32:
@@ -188,25 +187,22 @@ class Run:
 
     def cosines(self, rows: Rows, others: Rows) -> Float32:
         """[rows, others], the same bits on every machine."""
+        if self._cosines is not None:
+            return self._cosines[rows[:, None], others]
         units = self.unit_vectors()
         return dot_products(units[rows], units[others])
 
-    def near_pairs(self, rows: Rows, threshold: float) -> tuple[Rows, Rows]:
-        """Positions in `rows` of pairs that may have a cosine of `threshold` or more: both ways round, all that do, and some
-        that just do not.
-
-        A matrix product of the machine's own is many times as fast as `cosines`, but not the same on every machine; so it
-        only tells which pairs are worth comparing.
-        """
-        if self._rough is None:
+    def near_pairs(self, rows: Rows, threshold: float) -> tuple[Rows, Rows, Float32]:
+        """Positions in `rows` of pairs with a cosine of `threshold` or more, both ways round, and their cosines."""
+        if self._cosines is None:
             units = self.unit_vectors()
-            self._rough = units @ units.T
-        place = np.full(len(self._rough), -1)
+            self._cosines = dot_products(units, units)
+        place = np.full(len(self._cosines), -1)
         place[rows] = np.arange(len(rows))
-        near = np.flatnonzero(self._rough >= threshold - _ROUGH)  # in two dimensions it takes ten times as long
-        one, other = (place[found] for found in np.divmod(near, len(self._rough)))
+        near = np.flatnonzero(self._cosines >= threshold)  # in two dimensions it takes ten times as long
+        one, other = (place[found] for found in np.divmod(near, len(self._cosines)))
         kept = (one >= 0) & (other >= 0) & (one != other)
-        return one[kept], other[kept]
+        return one[kept], other[kept], self._cosines.ravel()[near[kept]]
 
     def rank(self, rows: Rows) -> Rows:
         """By (score descending, id ascending)."""

@@ -63,7 +63,8 @@ class SemanticDuplicates(Phase):
         return profile.semantic_dedup_enabled
 
     def apply(self, run: Run) -> None:
-        near, _ = run.near_pairs(run.order, run.profile.semantic_dedup_threshold)
+        # A little below the threshold, since `deduplicate` makes its own unit vectors.
+        near, _, _ = run.near_pairs(run.order, run.profile.semantic_dedup_threshold - 1e-3)
         of: dict[int, int] = {}
         if len(near):
             rows = run.order[np.unique(near)]
