@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
-#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -13,17 +12,17 @@
 namespace hsca {
 namespace {
 
-constexpr std::size_t kBuckets = 256;
+constexpr std::size_t kBuckets = 256, kCoarseBuckets = 64;
 constexpr std::size_t kExact = 3;                                    // so many code points of 21 bits fit into a number
 constexpr std::size_t kFewestSlots = 1 << 13, kMostSlots = 1 << 20;  // of the hash values that one text holds
 
 // A text, with as little as tells it from most others; its n-grams themselves only once it is compared with one.
 struct Profile {
     std::string_view text;
-    std::size_t least = 0, most = 0;  // n-grams are at least and at most so many
-    std::array<std::uint8_t, kBuckets> counts{};
-    bool counted = true;                 // no bucket is full
-    std::vector<std::uint64_t> grams{};  // each once, in order
+    std::size_t least = 0, most = 0;                    // n-grams are at least and at most so many
+    std::array<std::uint8_t, kBuckets> counts{};        // of hash values, 255 for more
+    std::array<std::uint8_t, kCoarseBuckets> coarse{};  // the same in fewer buckets
+    std::vector<std::uint64_t> grams{};                 // each once, in order
 };
 
 std::uint64_t mixed(std::uint64_t x) noexcept {
@@ -89,14 +88,15 @@ class Comparison {
             word |= std::uint64_t{1} << slot % 64;
             counts[slot % kBuckets] += word != before;
         });
-        std::uint32_t total = 0, highest = 0;
+        std::array<std::uint32_t, kCoarseBuckets> coarse{};
         for (std::size_t i = 0; i < kBuckets; ++i) {
-            total += counts[i];
-            highest = std::max(highest, counts[i]);
-            made.counts[i] = static_cast<std::uint8_t>(counts[i]);
+            coarse[i % kCoarseBuckets] += counts[i];
+            made.counts[i] = static_cast<std::uint8_t>(std::min(counts[i], 255u));
         }
-        made.least = total;
-        made.counted = highest <= std::numeric_limits<std::uint8_t>::max();
+        for (std::size_t i = 0; i < kCoarseBuckets; ++i) {
+            made.least += coarse[i];
+            made.coarse[i] = static_cast<std::uint8_t>(std::min(coarse[i], 255u));
+        }
         return made;
     }
 
@@ -127,15 +127,21 @@ class Comparison {
     std::vector<std::uint64_t> slots_;  // a bit each, kept from one text to the next for its memory
 };
 
+template <std::size_t kN>
+std::size_t apart(const std::array<std::uint8_t, kN>& a, const std::array<std::uint8_t, kN>& b) noexcept {
+    int sum = 0;
+    for (std::size_t i = 0; i < kN; ++i) sum += std::abs(int{a[i]} - int{b[i]});
+    return static_cast<std::size_t>(sum);
+}
+
 // No similarity is greater. A hash value that one text alone has is an n-gram that it alone has, and counts that differ
-// by d are at least d such values: of a + b n-grams or fewer d are in one text, at most (a + b - d) / 2 in both.
-double highest_similarity(const Profile& a, const Profile& b) noexcept {
-    if (!a.counted || !b.counted) {
-        return static_cast<double>(std::min(a.most, b.most)) / static_cast<double>(std::max(a.least, b.least));
-    }
-    int apart = 0;
-    for (std::size_t i = 0; i < kBuckets; ++i) apart += std::abs(int{a.counts[i]} - int{b.counts[i]});
-    const double alone = apart, both = (static_cast<double>(a.most + b.most) - alone) / 2;
+// by d are at least d such values; so is any n-gram of a long text for which a short one has no room. Of a + b n-grams
+// or fewer d are in one text, at most (a + b - d) / 2 in both.
+double highest_similarity(const Profile& a, const Profile& b, std::size_t apart) noexcept {
+    if (a.least > b.most) apart = std::max(apart, a.least - b.most);
+    if (b.least > a.most) apart = std::max(apart, b.least - a.most);
+    const auto alone = static_cast<double>(static_cast<std::int64_t>(apart));
+    const double both = (static_cast<double>(static_cast<std::int64_t>(a.most + b.most)) - alone) / 2;
     return both / (both + alone);
 }
 
@@ -154,7 +160,8 @@ void near_copies(std::span<const std::string_view> texts, std::size_t n, double 
         first[row] = -1;
         similarity[row] = 0.0;
         for (std::size_t i = 0; i < staying.size(); ++i) {
-            if (highest_similarity(profile, staying[i]) < threshold) continue;
+            if (highest_similarity(profile, staying[i], apart(profile.coarse, staying[i].coarse)) < threshold) continue;
+            if (highest_similarity(profile, staying[i], apart(profile.counts, staying[i].counts)) < threshold) continue;
             const double found = comparison.similarity(profile, staying[i]);
             if (found >= threshold) {
                 first[row] = rows[i];
