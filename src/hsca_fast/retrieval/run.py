@@ -246,10 +246,11 @@ class Run:
                 of_component[: len(move.deltas)] += move.deltas
             else:
                 of_component[move.rows] += move.deltas
+        wanted = np.array(rows, np.int64)
         unmoved = dict.fromkeys(_BREAKDOWN, 0.0)
         found = [unmoved.copy() for _ in rows]
         for name, values in parts.items():
-            for breakdown, value in zip(found, values[rows].tolist(), strict=True):
+            for breakdown, value in zip(found, values[wanted].tolist(), strict=True):
                 breakdown[name] = value
         return found
 
