@@ -39,6 +39,47 @@ class TermScanner {
 
     template <class Wanted, class Found>
     void scan(std::string_view text, const Wanted& wanted, Found&& found) {
+        if (text.size() <= kShort && is_ascii(text)) {
+            scan_ascii(text, wanted, found);
+        } else {
+            scan_any(text, wanted, found);
+        }
+    }
+
+  private:
+    static constexpr std::size_t kShort = 4096;
+
+    static bool is_ascii(std::string_view text) {
+        unsigned char all = 0;
+        for (const char c : text) all |= static_cast<unsigned char>(c);
+        return all < 0x80;
+    }
+
+    // Where runs begin and end is written down without a branch: lengths of words are what no processor foresees.
+    template <class Wanted, class Found>
+    void scan_ascii(std::string_view text, const Wanted& wanted, Found& found) {
+        std::array<std::uint16_t, kShort + 2> bounds;
+        std::size_t n = 0;
+        bool inside = false;
+        for (std::size_t i = 0; i < text.size(); ++i) {
+            const bool is_term = kTermBytes[static_cast<unsigned char>(text[i])] != 0;
+            bounds[n] = static_cast<std::uint16_t>(i);
+            n += is_term != inside;
+            inside = is_term;
+        }
+        bounds[n] = static_cast<std::uint16_t>(text.size());  // of a run that goes to the end
+        for (std::size_t b = 0; b < n; b += 2) {
+            const std::string_view run = text.substr(bounds[b], bounds[b + 1] - std::size_t{bounds[b]});
+            if (!wanted(kTermBytes[static_cast<unsigned char>(run.front())], run.size())) continue;
+            term_.resize(run.size());
+            std::transform(run.begin(), run.end(), term_.begin(),
+                           [](char c) { return static_cast<char>(kTermBytes[static_cast<unsigned char>(c)]); });
+            if (!close(found)) return;
+        }
+    }
+
+    template <class Wanted, class Found>
+    void scan_any(std::string_view text, const Wanted& wanted, Found& found) {
         const auto* at = reinterpret_cast<const unsigned char*>(text.data());
         const auto* const end = at + text.size();
         term_.clear();
@@ -93,7 +134,6 @@ class TermScanner {
         close(found);
     }
 
-  private:
     void append_folded(std::uint32_t code_point) {
         unsigned char folded[8];
         const std::size_t length = fold_char(code_point, folded);

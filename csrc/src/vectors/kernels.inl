@@ -62,7 +62,17 @@ inline float dot(const float* a, const float* b, std::size_t dims) {
     return (q[0] + q[2]) + (q[1] + q[3]);
 }
 
-// Four rows at a time: a load of the query serves four, and the last additions are one.
+// The sums of four rows, and the last additions are one.
+inline void store_totals(const Lanes& s0, const Lanes& s1, const Lanes& s2, const Lanes& s3, float* out) {
+    const Quad a = fold(s0), b = fold(s1), c = fold(s2), d = fold(s3);
+    const Quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const Quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const Quad ab = ab_low + ab_high, cd = cd_low + cd_high;  // (x0 + x2 of a and b), (x1 + x3 of a and b)
+    *reinterpret_cast<QuadUnaligned*>(out) =
+        __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+}
+
+// Four rows at a time: a load of the query serves four.
 inline void dot4(const float* query, const float* r0, const float* r1, const float* r2, const float* r3,
                  std::size_t dims, float* out) {
     Lanes s0{}, s1{}, s2{}, s3{};
@@ -79,12 +89,7 @@ inline void dot4(const float* query, const float* r0, const float* r1, const flo
         add_tail(s2, query + j, r2 + j, dims - j);
         add_tail(s3, query + j, r3 + j, dims - j);
     }
-    const Quad a = fold(s0), b = fold(s1), c = fold(s2), d = fold(s3);
-    const Quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    const Quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    const Quad ab = ab_low + ab_high, cd = cd_low + cd_high;  // (x0 + x2 of a and b), (x1 + x3 of a and b)
-    *reinterpret_cast<QuadUnaligned*>(out) =
-        __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    store_totals(s0, s1, s2, s3, out);
 }
 
 void dot_rows(const float* query, const float* rows, std::size_t stride, std::size_t n, std::size_t dims, float* out) {
@@ -94,6 +99,50 @@ void dot_rows(const float* query, const float* rows, std::size_t stride, std::si
         dot4(query, r, r + stride, r + 2 * stride, r + 3 * stride, dims, out + i);
     }
     for (; i < n; ++i) out[i] = dot(query, rows + i * stride, dims);
+}
+
+// Four queries and four rows at a time, whole lanes only: a load serves four products. Only AVX-512 has the registers.
+inline void dot4x4(const float* queries, std::size_t query_stride, const float* rows, std::size_t stride,
+                   std::size_t dims, std::size_t out_stride, float* out) {
+    struct FourRows {
+        Lanes s0{}, s1{}, s2{}, s3{};
+
+        void add(const float* query, const float* row, std::size_t stride) {
+            add_products(s0, query, row);
+            add_products(s1, query, row + stride);
+            add_products(s2, query, row + 2 * stride);
+            add_products(s3, query, row + 3 * stride);
+        }
+        void store(float* to) const { store_totals(s0, s1, s2, s3, to); }
+    };
+    FourRows a, b, c, d;
+    for (std::size_t j = 0; j < dims; j += kLanes) {
+        a.add(queries + j, rows + j, stride);
+        b.add(queries + query_stride + j, rows + j, stride);
+        c.add(queries + 2 * query_stride + j, rows + j, stride);
+        d.add(queries + 3 * query_stride + j, rows + j, stride);
+    }
+    a.store(out);
+    b.store(out + out_stride);
+    c.store(out + 2 * out_stride);
+    d.store(out + 3 * out_stride);
+}
+
+void dot_matrix(const float* queries, std::size_t n_queries, std::size_t query_stride, const float* rows,
+                std::size_t n_rows, std::size_t stride, std::size_t dims, std::size_t out_stride, float* out) {
+    std::size_t q = 0;
+    for (; kParts == 1 && dims % kLanes == 0 && q + 4 <= n_queries; q += 4) {
+        const float* four = queries + q * query_stride;
+        std::size_t i = 0;
+        for (; i + 4 <= n_rows; i += 4) {
+            dot4x4(four, query_stride, rows + i * stride, stride, dims, out_stride, out + q * out_stride + i);
+        }
+        for (std::size_t t = 0; t < 4 && i < n_rows; ++t) {
+            dot_rows(four + t * query_stride, rows + i * stride, stride, n_rows - i, dims,
+                     out + (q + t) * out_stride + i);
+        }
+    }
+    for (; q < n_queries; ++q) dot_rows(queries + q * query_stride, rows, stride, n_rows, dims, out + q * out_stride);
 }
 
 void dot_picked(const float* query, const float* rows, std::size_t stride, const std::uint32_t* which, std::size_t n,
@@ -419,7 +468,7 @@ void quantise(const float* segment, float factor, float step, std::int8_t* codes
 
 }  // namespace
 
-const VectorKernels kernels = {dot_rows,      dot_picked,  code_groups, code_picked,
-                               select_bounds, prefix_norm, largest,     quantise};
+const VectorKernels kernels = {dot_rows,      dot_matrix,  dot_picked, code_groups, code_picked,
+                               select_bounds, prefix_norm, largest,    quantise};
 
 }  // namespace hsca::HSCA_ISA

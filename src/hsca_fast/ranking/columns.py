@@ -64,9 +64,10 @@ def refuse(**columns: npt.NDArray[Any]) -> NoReturn:
 def refuse_if_not_finite(**columns: npt.NDArray[Any]) -> None:
     """Raises for the first element that is not finite."""
     for name, array in columns.items():
-        bad = np.flatnonzero(~np.isfinite(array))
-        if len(bad):
-            raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}; every element must be finite")
+        finite = np.isfinite(array)
+        if not finite.all():
+            bad = int(np.argmin(finite))
+            raise ValueError(f"{name}[{bad}] is {array[bad]}; every element must be finite")
 
 
 def number(name: str, value: float, low: float, high: float = math.inf, *, open_ends: bool = False) -> float:

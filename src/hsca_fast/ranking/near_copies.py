@@ -21,7 +21,7 @@ def near_copies(texts: Sequence[str], *, size: int = 3, threshold: float = 0.7) 
     """
     size = count("size", size)
     threshold = number("threshold", threshold, 1e-3, 1.0)
-    lowered = tuple(text.lower() for text in texts)
+    lowered = tuple(map(str.lower, texts))
     column = StringColumn.from_sequence(lowered, 0, 1 << 62)
     first, similarity = _native.near_copies(column, size, threshold)
     return {

@@ -6,9 +6,9 @@ import threading
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,7 @@ MAX_PAST_QUERIES = 1_000
 _Entry = tuple[float, str, str, Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class PastQuery:
+class PastQuery(NamedTuple):
     """A query of before, and what it returned, best first."""
 
     text: str
@@ -83,20 +82,21 @@ class AccessCounts:
     def _first(self, since: float) -> int:
         return max(bisect_left(self._at, since), len(self) - MAX_ROWS)
 
+    def _rows_of(self, ids: Sequence[str], since: float) -> list[array[int]]:
+        first, none = self._first(since), array("q")
+        found = [self._rows.get(each, none) for each in ids]
+        return [rows if not rows or rows[0] >= first else rows[bisect_left(rows, first) :] for rows in found]
+
     def retrievals(self, ids: Sequence[str], since: float) -> npt.NDArray[np.float64]:
         """How often each was returned."""
-        first = self._first(since)
-        found = [self._rows.get(each) for each in ids]
-        return np.array([0 if rows is None else len(rows) - bisect_left(rows, first) for rows in found], np.float64)
+        return np.array([len(rows) for rows in self._rows_of(ids, since)], np.float64)
 
     def together(self, ids: Sequence[str], since: float) -> npt.NDArray[np.float64]:
         """For each, Σ over the others of how often both were returned at once."""
         first = self._first(since)
         flat, ends = array("q"), [0]  # rows of all ids
-        for each in ids:
-            rows = self._rows.get(each)
-            if rows is not None:
-                flat += rows[bisect_left(rows, first) :]
+        for rows in self._rows_of(ids, since):
+            flat += rows
             ends.append(len(flat))
         row = np.array(flat, np.int64) - first
         total = np.append(0, np.cumsum(np.bincount(row)[row] - 1))
@@ -104,10 +104,7 @@ class AccessCounts:
 
     def spread(self, ids: Sequence[str], since: float) -> list[int]:
         """How many different queries returned each."""
-        first = self._first(since)
-        none: array[int] = array("q")
-        mine = (rows[bisect_left(rows, first) :] for rows in (self._rows.get(each, none) for each in ids))
-        return [len({self._queries[row] for row in rows}) for rows in mine]
+        return [len({self._queries[row] for row in rows}) for rows in self._rows_of(ids, since)]
 
     def all_used(self, since: float) -> dict[str, int]:
         """How often each record was returned, for all that were."""

@@ -104,7 +104,7 @@ class LiveEvidence:
         ]
         if not past or self._embedder is None:
             return []
-        vectors = np.stack([self._embedder(each.text) for each in past])
+        vectors = np.concatenate([self._embedder(each.text) for each in past]).reshape(len(past), -1)
         cosines = dot_products(self._embedder(asked.text)[None], vectors)[0]
         ids = dict.fromkeys(
             each_id

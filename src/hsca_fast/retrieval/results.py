@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from hsca_fast.ranking.costs import token_costs
@@ -129,7 +130,7 @@ def _left_out(run: Run, breakdowns: Mapping[int, dict[str, float]]) -> list[dict
     for row, drop in run.drops.items():
         entry = {"drawer_id": run.pool.ids[row], "dropped_at": drop.phase, "reason": drop.reason, **drop.more}
         if run.explain:
-            parts = {name: value for name, value in breakdowns[row].items() if value}
+            parts = dict(filter(itemgetter(1), breakdowns[row].items()))
             parts["partial_score"] = parts.pop("final_score", 0.0)
             entry["score_at_drop"] = parts
         entries.append(entry)

@@ -4,8 +4,8 @@
 // all others stay. A text shorter than n is one n-gram by itself, padded with zeros. Up to n = 3 an n-gram is its code
 // points, beyond that a 64-bit hash of them.
 //
-// Two texts are compared only if they can be alike: their sizes, then the counts of their n-grams in a few buckets,
-// bound what they share from above.
+// Two texts are compared only if they can be alike: the counts of their n-grams' hash values in a few buckets bound
+// what they share from above.
 #pragma once
 
 #include <cstddef>

@@ -27,6 +27,9 @@ struct VectorKernels {
     // out[i] = <query, rows + i * stride>
     void (*dot_rows)(const float* query, const float* rows, std::size_t stride, std::size_t n, std::size_t dims,
                      float* out);
+    // out[q * out_stride + i] = <queries + q * query_stride, rows + i * stride>
+    void (*dot_matrix)(const float* queries, std::size_t n_queries, std::size_t query_stride, const float* rows,
+                       std::size_t n_rows, std::size_t stride, std::size_t dims, std::size_t out_stride, float* out);
     // out[i] = <query, rows + which[i] * stride>
     void (*dot_picked)(const float* query, const float* rows, std::size_t stride, const std::uint32_t* which,
                        std::size_t n, std::size_t dims, float* out);

@@ -157,7 +157,6 @@ def _nearest(run: Run, rows: Rows, picks: Rows) -> dict[int, tuple[str, float]]:
         return dict.fromkeys(rows.tolist(), ("nothing", 0.0))
     cosines = run.cosines(rows, picks)
     best = cosines.argmax(axis=1)
-    return {
-        row: (run.pool.ids[pick], cosine)
-        for row, pick, cosine in zip(rows.tolist(), picks[best].tolist(), cosines.max(axis=1).tolist(), strict=True)
-    }
+    ids = [run.pool.ids[pick] for pick in picks.tolist()]
+    pairs = [(ids[i], cosine) for i, cosine in zip(best.tolist(), cosines.max(axis=1).tolist(), strict=True)]
+    return dict(zip(rows.tolist(), pairs, strict=True))

@@ -22,12 +22,12 @@ class ExactDuplicates(Phase):
         return profile.exact_dedup_enabled
 
     def apply(self, run: Run) -> None:
-        first: dict[str, int] = {}
-        of: dict[int, int] = {}
-        for row in run.order.tolist():
-            text = run.pool.records[row].text.strip()
-            if first.setdefault(text, row) != row:
-                of[row] = first[text]
+        rows, records = run.order.tolist(), run.pool.records
+        texts = [records[row].text.strip() for row in rows]
+        first = dict(zip(reversed(texts), reversed(rows), strict=True))
+        of = {}
+        if len(first) < len(rows):
+            of = {row: first[text] for row, text in zip(rows, texts, strict=True) if first[text] != row}
         _drop_copies(run, self.name, of, lambda row: f"same text as {run.pool.ids[of[row]]}")
 
 
@@ -63,11 +63,19 @@ class SemanticDuplicates(Phase):
         return profile.semantic_dedup_enabled
 
     def apply(self, run: Run) -> None:
-        near, _ = run.near_pairs(run.order, run.profile.semantic_dedup_threshold)
-        rows = run.order[np.unique(near)]
-        found = deduplicate(run.unit_vectors()[rows], run.score[rows], threshold=run.profile.semantic_dedup_threshold)
-        heads = rows[found.keep]
-        of = {int(row): int(heads[label]) for row, label in zip(rows, found.labels, strict=True) if row != heads[label]}
+        # A little below the threshold, since `deduplicate` makes its own unit vectors.
+        near, _, _ = run.near_pairs(run.order, run.profile.semantic_dedup_threshold - 1e-3)
+        of: dict[int, int] = {}
+        if len(near):
+            rows = run.order[np.unique(near)]
+            vectors, scores = run.unit_vectors()[rows], run.score[rows]
+            found = deduplicate(vectors, scores, threshold=run.profile.semantic_dedup_threshold)
+            heads = rows[found.keep]
+            of = {
+                int(row): int(heads[label])
+                for row, label in zip(rows, found.labels, strict=True)
+                if row != heads[label]
+            }
         _drop_copies(run, self.name, of, lambda row: f"in the cluster of {run.pool.ids[of[row]]}")
 
 

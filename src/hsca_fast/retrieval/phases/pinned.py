@@ -26,18 +26,22 @@ class Pinned(Phase):
         texts = [record.text for record in run.records.get_many([each for each, _, _ in offered])]
         costs = token_costs(texts, run.count_tokens, "record")
         fitting = fit_budget(np.array(costs, np.int64), run.profile.pinned_max_tokens).tolist()
-        rows = []
-        for each, pinning, cosine in (offered[i] for i in fitting):
+        chosen = [offered[i] for i in fitting]
+        new = {each: cosine for each, _, cosine in chosen if run.pool.find(each) is None}
+        if new:
+            relevance = blended_relevance(list(new.values()), np.zeros(len(new)))
+            added = run.add_candidates([Recalled(each, cosine, None) for each, cosine in new.items()])
+            run.move(self.name, "cosine_similarity", relevance, "cosine with the query", added)
+        in_play = set(run.order.tolist())
+        run.pinned = []
+        for each, pinning, _ in chosen:
             row = run.pool.find(each)
-            if row is None or row not in run.order:
-                if row is None:
-                    (row,) = run.add_candidates([Recalled(each, cosine, None)]).tolist()
-                    relevance = blended_relevance([cosine], [0.0])
-                    run.move(self.name, "cosine_similarity", relevance, "cosine with the query", np.array([row]))
+            assert row is not None
+            if row not in in_play:
                 run.drops.pop(row, None)
                 run.only_pinned.add(row)
-            rows.append(row)
+            run.pinned.append(row)
             run.notes.setdefault(row, {})["pinning"] = pinning
-        run.pinned = rows
+        rows = run.pinned
         run.order = np.array(list(dict.fromkeys([*rows, *run.order.tolist()])), np.int64)
         run.fire("post_pinned", lambda: {"pinned": run.described(rows)})

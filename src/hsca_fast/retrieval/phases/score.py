@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from hsca_fast.ranking import (
@@ -30,7 +33,7 @@ class Score(Phase):
         authority = authority_weights(
             age,
             np.array([each.references for each in pool.recalled], np.float64),
-            np.array([_authority(record.metadata.get("authority")) for record in pool.records]),
+            np.array([_authority(record.metadata) for record in pool.records]),
             weights=profile.authority_weights,
             decay=profile.authority_decay,
         )
@@ -60,8 +63,9 @@ class Score(Phase):
         run.fire("post_score", lambda: {"candidates": run.described(run.order.tolist())})
 
 
-def _authority(value: object) -> float:
+def _authority(metadata: Mapping[str, Any]) -> float:
     """What the author gave a record, 1 where nothing was said."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
+    value = metadata.get("authority")
+    if value is None or isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
         return 1.0
     return float(value)

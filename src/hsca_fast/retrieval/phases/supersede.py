@@ -50,19 +50,15 @@ class Supersede(Phase):
         if len(rows) < 2:
             return {}
         ids, timestamps = run.pool.ids, run.pool.timestamps()[rows]
-        older, newer = run.near_pairs(rows, profile.supersede_similarity_threshold)
+        older, newer, cosine = run.near_pairs(rows, profile.supersede_similarity_threshold)
         gap = (timestamps[newer] - timestamps[older]) // DAY  # whole days
         apart = (timestamps[older] < timestamps[newer]) & (gap >= profile.supersede_min_age_gap_days)
-        older, newer, gap = older[apart], newer[apart], gap[apart]
+        older, newer, gap, cosine = older[apart], newer[apart], gap[apart], cosine[apart]
         if not len(older):
             return {}
-        of_older, older_at = np.unique(older, return_inverse=True)
-        of_newer, newer_at = np.unique(newer, return_inverse=True)
-        cosine = run.cosines(rows[of_older], rows[of_newer])[older_at, newer_at]
         level = np.where((cosine >= 0.93) & (gap >= 30), 1, np.where((cosine >= 0.86) & (gap >= 14), 2, 3))
         place = np.argsort(np.argsort([ids[row] for row in rows.tolist()]))  # in the order of ids
         best = np.lexsort((rows[older], place[newer], -cosine, level))
-        best = best[cosine[best] >= profile.supersede_similarity_threshold]
         found: dict[int, tuple[str, float, str, str]] = {}
         for pair in best.tolist():
             if len(found) == profile.supersede_max_candidates:
