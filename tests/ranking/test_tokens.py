@@ -8,7 +8,7 @@ from strategies import MESSY_TEXT
 
 from hsca_fast import estimate_tokens
 from hsca_fast._native import ranking as native
-from hsca_fast._native.strings import StringColumn
+from hsca_fast._native.strings import StringColumn, text_lengths
 from hsca_fast._reference import tokens as reference
 
 TEXTS = MESSY_TEXT | st.text()
@@ -81,6 +81,22 @@ def test_threads_arrow_and_arrays(texts):
         assert estimate_tokens(pa.array(texts, pa.string()), kind=kind).tolist() == expected.tolist()
         assert estimate_tokens(np.array(texts, object), kind=kind).tolist() == expected.tolist()
         assert [estimate_tokens(text, kind=kind) for text in texts] == expected.tolist()
+
+
+def test_lists_that_lie_of_their_length_or_items_are_asked_for_them():
+    class Long(list):
+        def __len__(self):
+            return 100_000
+
+    class Other(list):
+        def __iter__(self):
+            return iter(["x" * 400] * 2)
+
+    assert estimate_tokens(Long(["a"] * 3), kind="sidecar").tolist() == [1, 1, 1]
+    assert estimate_tokens(Other(["a", "b"]), kind="sidecar").tolist() == [100, 100]
+    for texts in (Long(["a"]), [""] * 3):
+        with pytest.raises((TypeError, ValueError), match=r"texts must be a list or tuple, not Long|3 elements, not 2"):
+            text_lengths(texts, np.empty(2, np.int64))
 
 
 def test_more_text_never_costs_less():

@@ -92,7 +92,7 @@ def text_lengths(texts not None, int64_t[::1] out not None):
     """Writes the number of characters of each text of a list or tuple, without a look at the characters."""
     cdef Py_ssize_t n = out.shape[0], row
     cdef PyObject** items
-    if not isinstance(texts, (list, tuple)):
+    if type(texts) not in (list, tuple):  # what inherits from them may say another length than it holds
         raise TypeError(f"texts must be a list or tuple, not {type(texts).__name__}")
     # Neither copied nor counted as used: each would go to every text, and that journey is all the time there is.
     with cython.critical_section(texts):
