@@ -50,7 +50,7 @@ def estimate_tokens(text_or_texts: Texts | str, *, kind: TokenKind = "host", thr
     n_threads = thread_count(threads)
     if isinstance(text_or_texts, str):
         return int(estimate_tokens([text_or_texts], kind=kind)[0])
-    if kind == "sidecar" and type(text_or_texts) in (list, tuple):
+    if kind == "sidecar" and (type(text_or_texts) is list or type(text_or_texts) is tuple):
         return _sidecar_tokens(text_or_texts)
     n, columns = string_columns(text_or_texts)
     tokens = np.empty(n, np.int32)
